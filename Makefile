@@ -82,8 +82,8 @@ docs: $(READY)  ## Rewrite docs/reference, and the moves of docs/lifecycle.md, f
 site: $(READY)  ## Build the documentation as a site into build/site; look at it with python3 -m http.server -d build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-pictures: $(READY)  ## Take the pictures of the README again: two minutes of real work
-	$(BIN)/python tools/pictures.py
+pictures: $(READY)  ## Take the pictures of the README again, the terminal and the dashboard: MINUTES=20 of real work
+	$(BIN)/python -m tools.pictures $(MINUTES)
 
 clean:  ## Remove the environment and every cache
 	rm -rf $(VENV) $(VENV)-* build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -69,6 +69,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """Until jobs are due: in that time they are enqueued, and a worker starts."""
     start_seconds: float
     """For a worker to start."""
+    schedules: int
+    """With the same tick."""
 
 
 FULL = Scale(
@@ -98,6 +100,7 @@ FULL = Scale(
     requests=1_000_000,
     ahead_seconds=40.0,
     start_seconds=5.0,
+    schedules=10_000,
 )
 QUICK = Scale(
     rounds=1,
@@ -126,6 +129,7 @@ QUICK = Scale(
     requests=1_000,
     ahead_seconds=3.0,
     start_seconds=1.0,
+    schedules=20,
 )
 
 VERY_FULL = (0, 1_000_000, 10_000_000)

@@ -10,6 +10,7 @@ import msgspec
 
 from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
+    capacity,
     chains,
     delays,
     drain,
@@ -21,11 +22,12 @@ from bench.measures import (
     history,
     load,
     memory,
+    pages,
     pooler,
     profile,
     requests,
     rest,
-    space,
+    schedules,
 )
 from bench.peer import find_peers
 from bench.report.figures import Section
@@ -55,11 +57,13 @@ class Measurement(StrEnum):
     HELD = "held"
     HISTORY = "history"
     MEMORY = "memory"
+    PAGES = "pages"
     POOLER = "pooler"
     PROFILE = "profile"
     REQUESTS = "requests"
     REST = "rest"
-    SPACE = "space"
+    SCHEDULES = "schedules"
+    CAPACITY = "capacity"
 
 
 MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
@@ -74,11 +78,13 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
     Measurement.MEMORY: memory.measure,
+    Measurement.PAGES: pages.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
     Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
-    Measurement.SPACE: space.measure,
+    Measurement.SCHEDULES: schedules.measure,
+    Measurement.CAPACITY: capacity.measure,
 }
 
 

@@ -47,8 +47,10 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Claim and settle while many wait, of that while few do."""
     steady: Target = at_most(1.5)
     """A claim while many wait, or many have ended, of that while few do."""
+    kept: str = "on disk"
+    """Where jobs are."""
     space: Target | None = None
-    """Bytes of memory for each waiting job, where jobs are kept in memory."""
+    """Bytes for each waiting job."""
     longest: Target | None = None
     """Milliseconds of the longest call that the server saw."""
 
@@ -88,13 +90,13 @@ SQLITE = Targets(
     threads=Target(0.60),
     no_history=None,
     bulk=Target(0.50),
-    together=Target(8.0),
+    together=Target(5.0),
     alone=Target(0.80),
     median=at_most(5.0),
     worst=at_most(20.0),
     held=None,
     trickle=None,
-    history=None,
+    history=Target(0.90),
     waiting=None,
 )
 SQLITE_PEERS = (
@@ -104,7 +106,7 @@ SQLITE_PEERS = (
         script="huey_peer.py",
         loads=True,
         drain=PeerRun(5_000, Target(7.0)),
-        single=PeerRun(2_000),
+        single=PeerRun(2_000, Target(1.0)),
         note="Huey: its consumer's defaults (one thread), without its log line per task; it keeps no history. It "
         "looks for work every 0.1 s and, after a longer silence, more rarely (up to 10 s).",
     ),
@@ -123,16 +125,16 @@ POSTGRES = Targets(
     "table of the bare loop with its indexes; one commit per job: a prepared `INSERT` on one connection.",
     bare_wake="The bare wake-up is the driver alone: one process inserts a row and notifies in one flushed "
     "statement, another that listens claims it; from just before the statement to the claim's answer.",
-    drain=Target(0.50),
-    two_runners=Target(0.50),
+    drain=Target(0.55),
+    two_runners=Target(0.65),
     threads=None,
     no_history=Target(1.0),
     bulk=Target(0.60),
     together=None,
-    alone=Target(0.90),
+    alone=Target(0.80),
     median=at_most(1.3),
     worst=at_most(3.0),
-    held=Target(0.80),
+    held=Target(0.90),
     trickle=at_most(2.0),
     history=Target(0.90),
     waiting=Target(0.80),
@@ -145,8 +147,8 @@ POSTGRES_PEERS = (
         loads=True,
         drain=PeerRun(100_000, Target(2.5)),
         threads=PeerRun(60_000, Target(2.0)),
-        bulk=PeerRun(100_000),
-        single=PeerRun(2_000),
+        bulk=PeerRun(100_000, Target(1.5)),
+        single=PeerRun(2_000, Target(1.2)),
         note="pgqueuer: asyncpg, uvloop, batches of 1,000; plain functions by `asyncio.to_thread`. A finished job is "
         "deleted and leaves lines in its log.",
     ),
@@ -176,7 +178,7 @@ POSTGRES_PEERS = (
         script="graphile_peer.cjs",
         loads=True,
         node=True,
-        drain=PeerRun(200_000, Target(1.0)),
+        drain=PeerRun(200_000, Target(1.2)),
         bulk=PeerRun(100_000),
         single=PeerRun(2_000),
         note="graphile-worker: Node; localQueue 2,000, 24 jobs at once, completions in batches without delay. It "
@@ -191,8 +193,8 @@ REDIS = Targets(
     bare_wake="The bare wake-up is the driver alone: one process inserts a job and pushes a word in one trip, "
     "another waits for the word by BLPOP and claims; from just before the trip to the claim's answer.",
     stored="Every figure ends with the server's answer; it flushes its log once a second, for all alike.",
-    drain=Target(0.40),
-    two_runners=None,
+    drain=Target(0.45),
+    two_runners=Target(1.0),
     threads=None,
     no_history=None,
     bulk=Target(0.50),
@@ -203,9 +205,10 @@ REDIS = Targets(
     snapshots=False,
     held=None,
     trickle=None,
-    history=None,
+    history=Target(0.90),
     waiting=None,
     steady=at_most(1.3),
+    kept="in memory",
     space=at_most(600.0),
     longest=at_most(10.0),
 )
@@ -290,7 +293,7 @@ REDIS_PEERS = (
         node=True,
         drain=PeerRun(50_000, Target(1.3)),
         bulk=PeerRun(50_000),
-        single=PeerRun(2_000),
+        single=PeerRun(2_000, Target(1.3)),
         note="BullMQ: Node, a concurrency of 100; finished jobs are kept.",
     ),
 )

@@ -71,7 +71,7 @@ def _limits() -> dict[str, str]:
         "priority": f"{job.MIN_PRIORITY} to {job.MAX_PRIORITY}, default 0, higher first",
         "tags of a job": str(names.MAX_TAGS),
         "run_at": "1970 to 2200, with a time zone",
-        "durations": f"0 to {show_duration(MAX_DURATION)}; seconds or timedelta in Python, `30s` `5m` `7d` elsewhere",
+        "durations": f"0 to {show_duration(MAX_DURATION)}; seconds, a timedelta, or text such as `30s` `5m` `7d`",
         "a page of `list`": f"{MAX_PAGE:,} jobs",
         "a line of `ctx.log`": f"{context.MAX_LINE_LENGTH:,} characters",
         "the note of `ctx.progress`": f"{context.MAX_NOTE_LENGTH:,} characters",

@@ -1,6 +1,7 @@
-"""Takes the pictures of the README: real workers on a small real app, drawn by the code that draws the terminal.
+"""Takes the pictures of the README: real workers on a small real app, the terminal drawn by its own code, the
+dashboard in Chromium.
 
-python tools/pictures.py [SECONDS]    writes docs/pictures/top.svg after so many seconds of work (120)
+python -m tools.pictures [MINUTES]    writes docs/pictures/top.svg and dashboard-*.png after MINUTES of work (20)
 """
 
 import io
@@ -18,6 +19,7 @@ import msgspec
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
+from tools.dashboard_pictures import take_dashboard
 
 from windlass.cli.top.frame import frame
 from windlass.cli.top.snapshot import Snapshot, gather
@@ -25,10 +27,11 @@ from windlass.cli.top.snapshot import Snapshot, gather
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 WIDTH, HEIGHT = 110, 28
 WORKERS = 2
+TICK = 0.4
 SHOP = """
 import asyncio, random, time
 
-from windlass import App, Fixed
+from windlass import App, Context, Fixed
 
 app = App("sqlite:///jobs.db")
 
@@ -50,6 +53,19 @@ async def sync(customer: int) -> None:
         raise ConnectionError(f"the CRM did not answer for customer {customer}")
 
 
+@app.task(type="report.build", queue="reports")
+async def report(ctx: Context, month: str, *, currency: str = "EUR", lines: list[int] = []) -> dict[str, object]:
+    for part in range(4):
+        await asyncio.sleep(0.4)
+        await ctx.log(f"part {part + 1} of 4: {180 + 37 * part} rows")
+        await ctx.progress(part + 1, 4)
+    return {"month": month, "rows": 942, "total": 9007199254740993, "currency": currency}
+
+
+app.schedule("monthly-report", report.job("2026-10"), cron="0 6 1 * *", tz="Europe/Berlin")
+app.queue("mail", max_concurrency=24)
+
+
 @app.task(type="invoice.import", queue="reports", max_attempts=1)
 async def invoice(number: int) -> None:
     await asyncio.sleep(random.lognormvariate(-0.5, 0.4))
@@ -60,7 +76,7 @@ async def invoice(number: int) -> None:
 
 def main() -> None:
     """Work for a while, then draw."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 120.0
+    seconds = 60 * (float(sys.argv[1]) if len(sys.argv) > 1 else 20.0)
     with tempfile.TemporaryDirectory(prefix="windlass-pictures-") as name:
         os.chdir(name)
         Path("shop.py").write_text(SHOP)
@@ -68,12 +84,13 @@ def main() -> None:
         workers = [_worker(name) for _ in range(WORKERS)]
         try:
             snapshot = _work(seconds)
+            PICTURES.mkdir(exist_ok=True)
+            take_dashboard(Path(name), PICTURES)
         finally:
             for worker in workers:
                 worker.terminate()
             for worker in workers:
                 worker.wait()
-    PICTURES.mkdir(exist_ok=True)
     (PICTURES / "top.svg").write_text(draw(neutral(snapshot)))
 
 
@@ -88,7 +105,7 @@ def _work(seconds: float) -> Snapshot:
 
     began, number = time.monotonic(), 0
     while (passed := time.monotonic() - began) < seconds:
-        tide = 0.6 + 0.4 * math.sin(passed / 9)
+        tide = 0.6 + 0.4 * math.sin(passed / 90)
         jobs = [welcome.job(number + i) for i in range(round(26 * tide))]
         jobs += [resize.job(number + i) for i in range(round(9 * tide))]
         jobs += [sync.job(number + i) for i in range(random.randrange(5))]
@@ -96,7 +113,7 @@ def _work(seconds: float) -> Snapshot:
         jobs += [welcome.using(delay=60).job(number)] if number % 5 == 0 else []
         app.enqueue_many(jobs)
         number += 1
-        time.sleep(0.1)
+        time.sleep(TICK)
     found = gather(app)
     app.close()
     return found
@@ -108,7 +125,7 @@ def neutral(snapshot: Snapshot) -> Snapshot:
         msgspec.structs.replace(worker, host=f"worker-{number}", pid=4000 + 7 * number)
         for number, worker in enumerate(snapshot.workers, 1)
     ]
-    return msgspec.structs.replace(snapshot, workers=workers)
+    return msgspec.structs.replace(snapshot, workers=workers, store="sqlite:///jobs.db")
 
 
 def draw(snapshot: Snapshot) -> str:

@@ -22,12 +22,19 @@ import windlass_pytest
 from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.actions import Actions
+from windlass.client.verbs.audit_log import Audit
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
+from windlass.client.verbs.tokens import Tokens
 from windlass.contrib.django import fresh_connections
+from windlass.contrib.otel import measure_jobs, trace_jobs
+from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
+from windlass.remote import RemoteApp
+from windlass.server.application import asgi
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -141,7 +148,7 @@ def errors_page() -> Iterator[str]:
     yield ""
     yield "`code` never changes: it is what programs compare. What is raised inside a handler to decide its outcome"
     yield "(`Retry`, `Snooze`, `Cancel`, `Dead`) is not an error and not in this tree."
-    everything = [each for each in vars(errors).values() if inspect.isclass(each)]
+    everything = [each for each in {**vars(errors), **vars(windlass)}.values() if inspect.isclass(each)]
     classes = [each for each in everything if issubclass(each, errors.WindlassError)]
     rows = [[f"`{each.__name__}`", f"`{each.code}`", _prose(each)] for each in classes]
     yield from table(["class", "code", "meaning"], rows)
@@ -210,9 +217,13 @@ def python_page() -> Iterator[str]:
             yield from ("", f"## {name}", "", "`{}`\n\n{}".format(*ALIASES[name]))
     for each, face in FACES.items():
         yield from _class(each, face)
-    yield from _section("windlass.contrib.django", fresh_connections)
+    for function, module in MODULES.items():
+        yield from _section(f"{module}.{function.__name__}", function)
+        yield ""
+        yield calls(function.__name__, function)
+    yield from _section("windlass.remote.RemoteApp", RemoteApp)
     yield ""
-    yield calls("fresh_connections", fresh_connections)
+    yield calls("RemoteApp", RemoteApp.__init__)
 
 
 def _options(thing: Any, name: str) -> Iterator[str]:
@@ -307,13 +318,27 @@ FACES = {
     Schedules: "app.schedules",
     Workers: "app.workers",
     Stats: "app.stats",
+    Actions: "app.actions",
+    Tokens: "app.tokens",
+    Audit: "app.audit",
 }
+MODULES = {
+    fresh_connections: "windlass.contrib.django",
+    trace_jobs: "windlass.contrib.otel",
+    measure_jobs: "windlass.contrib.otel",
+    report_to_sentry: "windlass.contrib.sentry",
+    asgi: "windlass.server",
+}
+"""Functions that are imported from a module of their own."""
 MADE_FOR_YOU = (
     *(testing.RecordedContext, windlass.Backoff, windlass.Context, windlass.ContextTask),
     *(windlass.Handle, windlass.State, windlass.Task, *FACES),
 )
 """Programs do not call these classes; the app does."""
-INTERNAL = ("adopt", "declare", "definition", "link", "offload", "payload_limit")
+INTERNAL = (
+    *("adopt", "declare", "definition", "link", "offload", "payload_limit"),
+    *("amark_used", "averify_digest", "mark_used", "verify_digest"),
+)
 """What the parts of Windlass call of each other: no promise to users."""
 
 # Redis.

@@ -16,7 +16,7 @@ from windlass.core.jobs.job import NewJob
 
 UNIT = "jobs/s"
 LINKS = 10
-WANTED = Target(0.50)
+WANTED = Target(0.60)
 """Of the rate of as many independent jobs."""
 
 

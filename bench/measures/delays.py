@@ -73,7 +73,10 @@ def _made(jobs: int, delay: float | None) -> list[NewJob]:
     made = make_jobs(jobs)
     if delay is None:
         return made
-    return [msgspec.structs.replace(job, delay=round(delay * SECOND)) for job in made]
+    # A time each, a millisecond apart.
+    return [
+        msgspec.structs.replace(job, delay=round((delay + number / 1000) * SECOND)) for number, job in enumerate(made)
+    ]
 
 
 def _pending(context: BenchContext, *, held: bool) -> float:
@@ -165,7 +168,7 @@ def _section(context: BenchContext, rates: list[Row], lates: list[Row]) -> Secti
         rows=[*rates, *lates],
         charts=[bars("Jobs per second", shown), bars("Among those that wait", lates)],
         notes=[
-            f"Enqueued: {scale.bulk:,} jobs by one call, until they are flushed to disk.",
+            f"Enqueued: {scale.bulk:,} jobs by one call, each for a time of its own, until they are flushed to disk.",
             "Just due: all are for the same moment, and a worker waits for it; the time runs from that moment to the "
             "last completion, as the store recorded it. Pending: `windlass worker --until-empty`, from the first "
             "claim to the last completion.",

@@ -56,17 +56,17 @@ def cases(keys: int) -> list[Case]:
     """The plain one first."""
     return [
         Case(name="plain"),
-        Case(name="limits far from binding", settings=FAR, share=0.80),
+        Case(name="limits far from binding", settings=FAR, share=0.90),
         Case(
             name=f"{keys:,} concurrency keys",
             vary=lambda job, number: msgspec.structs.replace(job, concurrency_key=f"key {number % keys}"),
-            share=0.40,
+            share=0.55,
         ),
         Case(
             name=f"fair, {TENANTS} tenants",
             settings=FAIR,
             vary=lambda job, number: msgspec.structs.replace(job, tenant=f"tenant {number % TENANTS}"),
-            share=0.60,
+            share=0.75,
         ),
     ]
 

@@ -100,8 +100,8 @@ class StoreBench(Protocol):
     def counters(self, address: str) -> Counters | None:
         """What the server has counted so far; None if there is no server."""
 
-    def occupied(self, address: str) -> int | None:
-        """Bytes of memory that the server has for its data; None if jobs are not kept in memory."""
+    def occupied(self, address: str) -> int:
+        """Bytes that all data of a store take, in memory or on disk (`Targets.kept`)."""
 
     def longest_call(self) -> float | None:
         """Milliseconds of the longest call since this was last asked, as the server saw it; None if none looks."""

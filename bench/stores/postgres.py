@@ -169,8 +169,10 @@ class PostgresBench:
         ((commits, written),) = _wait(self._rows(address, COUNTERS))
         return Counters(commits, written)
 
-    def occupied(self, address: str) -> None:
-        """On disk."""
+    def occupied(self, address: str) -> int:
+        """Tables and indexes of the database."""
+        ((size,),) = _wait(self._rows(address, "SELECT pg_database_size(current_database())"))
+        return int(size)
 
     def longest_call(self) -> None:
         """Not recorded."""

@@ -11,20 +11,29 @@ from windlass.client.tasks.options import JobOptions, TaskOptions
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.client.tasks.task import ContextTask, Task, TaskJob
 from windlass.client.tasks.taskset import TaskSet
+from windlass.client.verbs.actions import Action, ActionNotFound
+from windlass.client.verbs.audit import Actor, AuditEntry
 from windlass.client.verbs.filters import JobFilters
 from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.links import Links
+from windlass.client.verbs.tokens import NewToken, TokenNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
+from windlass.core.flow.rate import Rate
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.ids import JobRef
+from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.jobs.retry import Backoff, ByError, Exponential, Fixed, Linear, Steps
 from windlass.core.moments import Duration
+from windlass.core.schedules.cron import Cron
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleRules, ScheduleSettings
-from windlass.core.stats.meter import Meter, Recent
+from windlass.core.schedules.ticks import CatchUp
+from windlass.core.stats.meter import Histogram, Meter, Recent
+from windlass.core.stats.recent_stats import Quantiles
 from windlass.core.stats.timeline import Point, Series, Timeline
 from windlass.core.status import Status
+from windlass.core.tokens import Scope, Token
 from windlass.core.why.explain import Why
 from windlass.core.why.reason import Reason
 from windlass.errors import (
@@ -60,18 +69,24 @@ from windlass.version import __version__
 
 __all__ = [
     "PREVIOUS",
+    "Action",
+    "ActionNotFound",
+    "Actor",
     "App",
     "Attempt",
+    "AuditEntry",
     "Backoff",
     "BlobUnavailable",
     "ByError",
     "Cancel",
+    "CatchUp",
     "Chain",
     "ChainHandle",
     "ConfigError",
     "Context",
     "ContextTask",
     "Counts",
+    "Cron",
     "Dead",
     "Duration",
     "EnqueueFailed",
@@ -84,6 +99,7 @@ __all__ = [
     "Group",
     "GroupHandle",
     "Handle",
+    "Histogram",
     "InvalidInput",
     "InvalidName",
     "InvalidOption",
@@ -105,18 +121,22 @@ __all__ = [
     "MemberFailure",
     "Meter",
     "NewJob",
+    "NewToken",
     "NotAllowedNow",
     "NotInJob",
+    "OnConflict",
     "Page",
     "PayloadTooLarge",
     "Point",
     "Progress",
+    "Quantiles",
     "Queue",
     "QueueClosed",
     "QueueNotFound",
     "QueueOptions",
     "QueueRules",
     "QueueSettings",
+    "Rate",
     "Reason",
     "Recent",
     "ResultUnavailable",
@@ -128,6 +148,7 @@ __all__ = [
     "ScheduleRules",
     "ScheduleSettings",
     "SchemaMismatch",
+    "Scope",
     "Series",
     "Snooze",
     "State",
@@ -139,6 +160,8 @@ __all__ = [
     "TaskOptions",
     "TaskSet",
     "Timeline",
+    "Token",
+    "TokenNotFound",
     "UnknownTask",
     "UseAsync",
     "Why",

@@ -13,11 +13,13 @@
     ├── NotInJob                `current_job()` outside a handler
     ├── EnqueueFailed           certain: nothing was stored
     │   └── QueueClosed
-    ├── EnqueueUnknown          not certain: hand the same id in again
+    ├── EnqueueUnknown          not certain: enqueue the same id again
     ├── KeyConflict
     ├── JobNotFound
     ├── QueueNotFound
     ├── ScheduleNotFound
+    ├── TokenNotFound           raised by `app.tokens`
+    ├── ActionNotFound          raised by `app.actions`
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
     ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept
@@ -44,13 +46,13 @@ class WindlassError(Exception):
 
 
 class InvalidInput(WindlassError):
-    """The input breaks a rule; nothing was stored."""
+    """The input breaks a rule; nothing was stored. `limit` is the maximum that it exceeds, if that is the rule."""
 
     code = "invalid_input"
 
-    def __init__(self, field: str, problem: str) -> None:
+    def __init__(self, field: str, problem: str, *, limit: int | None = None) -> None:
         super().__init__(f"{field}: {problem}")
-        self.field, self.problem = field, problem
+        self.field, self.problem, self.limit = field, problem, limit
 
 
 class InvalidPayload(InvalidInput):
@@ -80,8 +82,16 @@ class InvalidTime(InvalidInput):
 
     code = "invalid_time"
 
-    def __init__(self, field: str, problem: str, *, text: str = "", part: tuple[int, int] | None = None) -> None:
-        super().__init__(field, problem)
+    def __init__(
+        self,
+        field: str,
+        problem: str,
+        *,
+        limit: int | None = None,
+        text: str = "",
+        part: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(field, problem, limit=limit)
         self.text, self.part = text, part
 
 
@@ -150,7 +160,7 @@ class QueueClosed(EnqueueFailed):
 class EnqueueUnknown(WindlassError):
     """The store did not answer in time, or failed half-way: the jobs may or may not be stored, or only a part is.
 
-    Handing in the same ids again (`using(id=...)`) is safe and never doubles a job.
+    Enqueueing the same ids again (`using(id=...)`) is safe and never doubles a job.
     """
 
     code = "enqueue_unknown"

@@ -10,7 +10,9 @@ from tests.support.parts import extended
 
 
 @pytest.mark.parametrize(
-    "wanted", [("drain", "space"), *extended([("delays",), ("growth", "held", "pooler")])], ids=" ".join
+    "wanted",
+    [("drain", "capacity"), *extended([("delays",), ("growth", "held", "pooler"), ("schedules",)])],
+    ids=" ".join,
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(tmp_path: Path, wanted: tuple[str, ...]) -> None:
     ran = run_bench(tmp_path, "--quick", "--store", "redis", *wanted, "--out", ".")

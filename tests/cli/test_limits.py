@@ -115,7 +115,7 @@ def test_a_queue_that_only_the_app_names_is_known_and_others_are_not(shop: Termi
     shop.ok("queues", "reset", "images", "rate")
     ran = shop.run("queues", "close", "imagess")
     assert (ran.code, ran.out) == (1, "")
-    assert "no queue 'imagess'; did you mean 'images'?; there are default, images" in ran.err
+    assert "no queue 'imagess'; did you mean 'images'? There are default, images" in ran.err
 
 
 def test_a_rate_is_set_and_reset_by_either_name(shop: Terminal) -> None:

@@ -115,8 +115,8 @@ def test_an_unknown_queue_is_an_error_until_it_is_added(terminal: Terminal) -> N
     terminal.enqueue("t", "{}", "--queue", "images")
     for words in (["pause"], ["resume"], ["close"], ["open"], ["reset"], ["purge"], ["set", "--fair"]):
         ran = terminal.run("queues", words[0], "imagse", *words[1:])
-        known = "there are default, images; `queues add` makes one before its first job"
-        assert (ran.code, ran.err) == (1, f"error: no queue 'imagse'; did you mean 'images'?; {known}\n")
+        known = "There are default, images; `queues add` makes one before its first job"
+        assert (ran.code, ran.err) == (1, f"error: no queue 'imagse'; did you mean 'images'? {known}\n")
     assert [each["name"] for each in terminal.ok("queues", "list", "--json").json] == ["images"]
     assert terminal.ok("queues", "add", "imagse").out == "imagse is open\n"
     assert terminal.ok("queues", "pause", "imagse").out == "imagse is paused\n"

@@ -159,7 +159,7 @@ def welcome(user_id: int, lang: str = "en") -> None: ...
         (["welcome", '{"user_id": 42}'], 0, ""),
         (["welcome", '{"user_id": "42"}'], 2, "error: user_id: expected int, got str"),
         (["welcome", "{}"], 2, "error: user_id: is missing: welcome needs user_id"),
-        (["wlecome", "{}"], 2, "error: no task of type 'wlecome'; did you mean 'welcome'?; there are welcome"),
+        (["wlecome", "{}"], 2, "error: no task of type 'wlecome'; did you mean 'welcome'? There are welcome"),
     ],
 )
 def test_with_an_app_its_store_and_its_tasks_are_used(

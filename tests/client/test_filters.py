@@ -115,7 +115,7 @@ def test_jobs_are_counted_by_any_filter(
 
 def test_a_filter_that_there_is_not_is_refused(app: App) -> None:
     for verb in (app.jobs.list, app.jobs.count, app.jobs.cancel_all):
-        with pytest.raises(InvalidOption, match="stauts: is not a filter; there are status, type"):
+        with pytest.raises(InvalidOption, match="stauts: is not a filter; did you mean status"):
             verb(stauts="dead")  # type: ignore[call-arg]
 
 
@@ -136,7 +136,7 @@ def test_verbs_on_every_job_want_it_said(app: App, task: Task[[int], int, int], 
 def test_an_unused_queue_is_not_found(app: App, task: Task[[int], int, int]) -> None:
     assert app.queues.get("q").name == "q"
     assert app.queues.get("default").rules.max_attempts == 3
-    with pytest.raises(QueueNotFound, match=r"no queue 'qq'; did you mean 'q'\?; there are default, q") as missing:
+    with pytest.raises(QueueNotFound, match=r"no queue 'qq'; did you mean 'q'\? There are default, q") as missing:
         app.queues.get("qq")
     assert (missing.value.name, missing.value.code) == ("qq", "queue_not_found")
 

@@ -10,6 +10,7 @@ from tests.client.labour import Labour
 from tests.support.addresses import on_sqlite
 from tests.support.seed import nothing
 from windlass import App, InvalidInput, InvalidOption, Status
+from windlass.client.verbs.queues import Queues
 from windlass.core.flow.queue import Queue, QueueSettings, settings
 
 
@@ -54,6 +55,7 @@ def test_to_set_nothing_is_a_mistake(declared: App) -> None:
 
 def test_help_shows_the_arguments_of_a_blocking_verb(app: App) -> None:
     assert list(inspect.signature(app.queues.pause).parameters) == ["name", "length", "version"]
+    assert (app.queues.pause.__module__, app.queues.pause.__qualname__) == (Queues.__module__, "Queues.pause")
 
 
 async def test_operators_who_change_a_queue_at_once_undo_nothing_of_each_others(address: str) -> None:

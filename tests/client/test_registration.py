@@ -48,7 +48,7 @@ def test_the_type_is_the_qualified_name_without_the_functions_it_was_made_in(app
 
 def test_an_unknown_type_is_named_beside_the_known_ones(app: App) -> None:
     app.task(plain)
-    with pytest.raises(UnknownTask, match=r"'plian'; did you mean 'plain'\?; there are plain"):
+    with pytest.raises(UnknownTask, match=r"'plian'; did you mean 'plain'\? There are plain"):
         app.registry.get("plian")
 
 

@@ -169,7 +169,7 @@ def test_what_is_not_there_or_there_already_is_told(app: App) -> None:
     app.schedules.add("ping", ping.job(), every=60)
     verbs = (of.get, of.pause, of.resume, of.run, of.remove, lambda name: of.set(name, every=30), of.reset)
     for verb in verbs:
-        with pytest.raises(ScheduleNotFound, match=r"no schedule 'pin'; did you mean 'ping'\?; there are ping") as no:
+        with pytest.raises(ScheduleNotFound, match=r"no schedule 'pin'; did you mean 'ping'\? There are ping") as no:
             verb("pin")
         assert no.value.name == "pin"
     with pytest.raises(InvalidOption, match="there is a schedule 'ping' already; change it with set"):

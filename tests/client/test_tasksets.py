@@ -79,7 +79,7 @@ async def test_handing_in_before_that_is_an_error_that_says_what_to_do() -> None
     @tasks.task
     def send() -> None: ...
 
-    with pytest.raises(ConfigError, match=r"of .*test_tasksets.py:\d+ is in no app yet: say app.include"):
+    with pytest.raises(ConfigError, match=r"of .*test_tasksets.py:\d+ is in no app yet: enqueue after app.include"):
         await send.aenqueue()
     with pytest.raises(UseAsync):
         send.enqueue()

@@ -18,6 +18,7 @@ from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import SECOND
 from windlass.core.status import FINISHED, Status
 from windlass.store.contract import Store
+from windlass.store.records import NEWEST
 
 
 async def test_finished_jobs_and_no_others_are_told_with_how_they_ended(store: Store) -> None:
@@ -104,3 +105,18 @@ async def test_a_history_that_lost_its_newest_job_still_tells_of_the_next(store:
     last = await enqueue_one(store)
     await store.operator.cancel([last], "unwanted")
     assert [end.id for end in (await store.operator.ended(at, newest, 10)).ends] == [last]
+
+
+async def test_ends_of_dead_jobs_are_listed_latest_first_page_by_page(store: Store, clock: ManualClock) -> None:
+    jobs = [await running(store, f"r{number}", queue=f"q{number % 2}") for number in range(7)]
+    for number, job in enumerate(jobs):
+        clock.advance(SECOND if number % 3 == 0 else 0)
+        await settle(store, (dead, failed, dead, completed)[number % 4](job))
+    seen: list[str] = []
+    before = NEWEST
+    while page := await store.operator.dead_ends(2, before):
+        seen += [end.id for end in page]
+        before = (page[-1].at, page[-1].id)
+    latest = [job.id for job in await store.operator.failures(100) if job.status is Status.DEAD]
+    assert seen == latest
+    assert len(seen) == 4

@@ -5,6 +5,8 @@ from tests.support.seed import claim_one, completed, dead, enqueue_one, failed, 
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
+from windlass.store.records import NEWEST
+from windlass.store.rows import failure_key
 
 
 async def test_failed_and_dead_jobs_are_listed_and_no_others(store: Store) -> None:
@@ -39,3 +41,17 @@ async def test_a_revived_job_is_no_failure_any_more(store: Store) -> None:
     await store.operator.retry([id_])
     await enqueue_one(store)
     assert await store.operator.failures(10) == []
+
+
+async def test_the_list_goes_on_from_a_place_among_failures_of_one_moment(store: Store, clock: ManualClock) -> None:
+    jobs = [await running(store, f"r{number}", queue=f"q{number % 2}") for number in range(6)]
+    for number, job in enumerate(jobs):
+        clock.advance(SECOND if number == 3 else 0)
+        await settle(store, (dead, failed)[number % 2](job))
+    seen, before = [], NEWEST
+    while page := await store.operator.failures(2, before):
+        seen += [job.id for job in page]
+        before = failure_key(page[-1])
+    assert len(seen) == 6
+    assert set(seen[:3]) == {job.id for job in jobs[3:]}
+    assert seen == [job.id for job in await store.operator.failures(100)]

@@ -22,6 +22,7 @@ MISSING = "Chromium and its driver are not installed: apt-get install chromium c
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+    "--disable-lcd-text",
 )
 WIDE, PHONE = (1280, 900), (360, 740)
 
@@ -67,11 +68,18 @@ class Browser:
 
     def press(self, words: str) -> None:
         """Press the first button or link whose text begins so, and wait for the page that it leads to."""
-        page = self.find("html")
         found = [each for each in self.all("main button, main a") if each.text.startswith(words)]
         assert found, f"no button {words!r} on {self.path}: {self.text}"
-        found[0].click()
-        until(lambda: self._is_new(page), f"the page after {words!r}")
+        self._follow(found[0], words)
+
+    def submit(self, selector: str) -> None:
+        """Press the button that a selector names, and wait for the page that it leads to."""
+        self._follow(self.find(selector), selector)
+
+    def _follow(self, button: WebElement, name: str) -> None:
+        page = self.find("html")
+        button.click()
+        until(lambda: self._is_new(page), f"the page after {name!r}")
 
     def _is_new(self, page: WebElement) -> bool:
         found = self.all("html")

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import uvicorn
 
@@ -37,6 +37,17 @@ def make_app(address: str, steps: threading.Semaphore) -> App:
             await asyncio.to_thread(steps.acquire, timeout=60)
             await ctx.log(f"step {step}")
             await ctx.progress(step + 1, count)
+
+    @app.task(type="order.place", queue="mail")
+    async def place(
+        amount: int,
+        note: str,
+        express: bool = False,
+        size: Literal["s", "m"] = "s",
+        price: float | None = None,
+        lines: list[int] = [],  # noqa: B006
+    ) -> int:
+        return amount
 
     app.schedule("nightly", welcome.job("tick"), cron="0 3 * * *", tz="Europe/Berlin")
     app.queue("mail", max_concurrency=5)

@@ -11,7 +11,7 @@ from tests.support.processes import until
 
 PATHS = (
     *("/", "/jobs", "/queues", "/queues/mail", "/dead", "/schedules", "/schedules/nightly", "/workers", "/types"),
-    *("/types/mail.welcome", "/actions", "/audit", "/settings", "/enqueue", "/enqueue?type=img.resize"),
+    *("/types/mail.welcome", "/actions", "/audit", "/settings", "/enqueue", "/enqueue?type=order.place"),
     "/enqueue?type=elsewhere",
 )
 SCREENS = {"wide": WIDE, "phone": PHONE}
@@ -45,7 +45,7 @@ def test_every_page_fits_on_every_screen_in_both_themes(
     for name, path in pages.items():
         browser.open(path)
         assert "did not work" not in browser.text, path
-        wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
+        wide = browser.run("return document.documentElement.scrollWidth") - SCREENS[screen][0]
         assert wide <= 0, f"{path} is {wide} px too wide for {screen}"
         browser.shoot(f"{name}-{screen}-{theme}")
 
@@ -152,3 +152,31 @@ def test_the_theme_is_chosen_and_kept(browser: Browser, site: Site) -> None:
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
     browser.type("t")
     until(lambda: browser.run(colour) == light, "the light theme")
+
+
+@on_sql
+def test_a_search_finds_by_error_and_payload_and_stays_in_the_address(browser: Browser, site: Site) -> None:
+    jobs = _work(site)
+    browser.open("/jobs")
+    browser.enter("#search", 'type:bill.* status:dead error:"<b>declined"', send=True)
+    until(lambda: "error=" in browser.path, "the search is in the address")
+    assert [row.get_attribute("data-key") for row in browser.all("tbody tr")] == [jobs[1]]
+    assert "No index covers this search. All jobs were searched." in browser.text
+    browser.enter("#search", f"payload.payload.n:{2**63 - 1}", send=True)
+    until(lambda: "payload.payload.n=" in browser.path, "the search is in the address")
+    assert [row.get_attribute("data-key") for row in browser.all("tbody tr")] == [jobs[0]]
+    browser.enter("#search", "queue:bi")
+    until(
+        lambda: (
+            browser.run("return [...document.querySelectorAll('#suggestions option')].map((o) => o.value)")
+            == ["queue:bills"]
+        ),
+        "the queue is suggested",
+    )
+    browser.open("/jobs?status=dead")
+    newest = [str(row.get_attribute("data-key")) for row in browser.all("tbody tr")]
+    assert set(newest) == set(jobs[1:3])
+    site.app.jobs.retry(newest[-1])
+    site.until_status(newest[-1], "dead")
+    browser.open("/jobs?status=dead")
+    assert [row.get_attribute("data-key") for row in browser.all("tbody tr")] == newest[::-1]

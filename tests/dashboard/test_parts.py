@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from windlass.core.jobs.job import Attempt, Job
+from windlass.core.search_text import Search, parse_search, search_text
 from windlass.core.status import Status
 from windlass.server.dashboard.history import band, phases
 from windlass.server.dashboard.plots import Line, Window, bars, lines
 from windlass.server.dashboard.render import make_templates, number, rate, span
-from windlass.server.dashboard.search import parse_search, search_text
 from windlass.server.dashboard.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
 from windlass.server.dashboard.troubles import State, troubles
-from windlass.server.jobs import JobQuery
 from windlass.store.records import WorkerInfo
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -37,20 +36,25 @@ def test_a_search_is_read_as_filters(text: str, filters: dict[str, Any], id_: st
     assert (found.filters, found.id) == (filters, id_)
 
 
-@pytest.mark.parametrize("text", ["error:Timeout", "status:no", "type:", "type:a type:b"])
+@pytest.mark.parametrize(
+    "text", ["colour:red", "status:no", "type:", "type:a type:b", "payload.:1", f"error:{'x' * 300}", "payload..a:1"]
+)
 def test_a_search_that_cannot_be_read_says_why(text: str) -> None:
     assert parse_search(text).problem.startswith(text.partition(":")[0])
 
 
-def test_the_text_of_a_filter_is_read_as_the_same_filter() -> None:
-    query = JobQuery(status=(Status.DEAD,), type="a.b", queue="q", tenant="t", tag="x")
-    assert parse_search(search_text(query)).filters == {
-        "status": ["dead"],
-        "type": "a.b",
-        "queue": "q",
-        "tenant": "t",
-        "tag": "x",
-    }
+@pytest.mark.parametrize(
+    "text",
+    [
+        "status:dead type:a.b queue:q tenant:t tag:x",
+        "status:dead,failed type:mail.* error:Timeout payload.user.id:42",
+        'error:"connection reset by peer"',
+    ],
+)
+def test_the_text_of_a_search_is_read_as_the_same_search(text: str) -> None:
+    found = parse_search(text)
+    assert found != Search({})
+    assert parse_search(search_text(found)) == found
 
 
 def test_a_tree_is_bounded_and_says_what_is_left_out() -> None:

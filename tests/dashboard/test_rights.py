@@ -181,3 +181,41 @@ async def test_cursors_lead_through_all_jobs_once(app: App, connect: Connect) ->
         path = following.replace("&amp;", "&") if 'rel="next"' in page else ""
     assert len(seen) == 120
     assert set(seen) == ids
+
+
+async def test_a_search_in_payloads_needs_their_scope_and_shows_only_what_is_covered(
+    app: App, connect: Connect
+) -> None:
+    jobs = {
+        queue: await app.aenqueue("mail.welcome", {"payload": {"user": 7}}, queue=queue) for queue in ("mail", "x")
+    }
+    query = "/jobs?payload.payload.user=7&type=mail.*"
+    everything = (await (await connect("admin")).get(query)).text
+    assert all(job.id in everything for job in jobs.values())
+    assert "No index covers this search" in everything
+    assert "all that match" not in everything
+    reader = (await (await connect("read")).get(query)).text
+    assert "this needs the scope payloads" in reader
+    assert not any(job.id in reader for job in jobs.values())
+    limited = (await (await connect("read", "payloads", queues=["mail"])).get(query)).text
+    assert jobs["mail"].id in limited
+    assert jobs["x"].id not in limited
+
+
+async def test_suggestions_name_what_there_is_and_the_caller_may_know(app: App, connect: Connect) -> None:
+    await app.aenqueue("mail.welcome", {"payload": 1}, queue="mail", tags=["vip"])
+    await app.aenqueue("mail.welcome", {"payload": 1}, queue="secret", tags=["inner"])
+    client = await connect("admin")
+    limited = await connect("read", queues=["mail"])
+
+    async def suggested(client: httpx.AsyncClient, text: str) -> list[str]:
+        return list((await client.get("/suggestions", params={"q": text})).json())
+
+    assert await suggested(client, "sta") == ["status:"]
+    assert await suggested(client, "status:de") == ["status:dead"]
+    assert await suggested(client, "tag:vip type:mail.w") == ["tag:vip type:mail.welcome"]
+    assert await suggested(client, "tag:") == ["tag:inner", "tag:vip"]
+    assert await suggested(client, "queue:s") == ["queue:secret"]
+    assert await suggested(limited, "tag:") == ["tag:vip"]
+    assert await suggested(limited, "queue:s") == []
+    assert await suggested(limited, "pay") == []

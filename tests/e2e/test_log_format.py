@@ -41,3 +41,45 @@ def test_the_variable_wins_over_the_file_and_a_wrong_format_is_refused(stage: St
     wrong = stage.start_worker("--log-format", "xml")
     assert wrong.wait() == 2
     assert "--log-format: 'xml' is not one of text, json, logfmt" in wrong.output
+
+
+TRACED = """
+import logging
+
+from opentelemetry.sdk.trace import TracerProvider
+
+from windlass import App
+from windlass.contrib.otel import trace_jobs
+
+app = App()
+trace_jobs(app, tracer_provider=TracerProvider())
+
+
+@app.task
+def here() -> None:
+    logging.getLogger("shop").info("at work")
+
+
+@app.task(run_in="process")
+def apart() -> None: ...
+
+
+@app.task(max_attempts=1)
+def broken() -> None:
+    raise ValueError("always")
+"""
+
+
+def test_traces_are_in_the_lines_and_repeated_failures_are_counted_to_the_end(stage: Stage) -> None:
+    (stage.folder / "traced.py").write_text(TRACED)
+    here, apart = stage.enqueue_one("here"), stage.enqueue_one("apart")
+    stage.enqueue("broken", 15, {"max_attempts": 1})
+    words = ("--until-empty", "--verbose", "--log-format", "json")
+    worker = stage.start_worker(*words, app="traced:app")
+    assert worker.wait() == 0
+    lines = [json.loads(line) for line in worker.output.splitlines()]
+    ended = {line["job"]: line for line in lines if line["event"] == "attempt_ended"}
+    (said,) = [line for line in lines if line["event"] == "log"]
+    assert (said["job"], said["trace"], said["span"]) == (here, ended[here]["trace"], ended[here]["span"])
+    assert (len(ended[apart]["trace"]), len(ended[apart]["span"])) == (32, 16)
+    assert [line["times"] for line in lines if line["event"] == "failures_repeated"] == [5]

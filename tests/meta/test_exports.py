@@ -3,24 +3,29 @@
 import inspect
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
 import windlass
-from windlass import testing
+from windlass import App, testing
+from windlass.client.verbs.group import Verbs
 
 PUBLIC = [
-    *("PREVIOUS", "App", "Attempt", "Backoff", "BlobUnavailable", "ByError", "Cancel", "Chain", "ChainHandle"),
-    *("ConfigError", "Context", "ContextTask", "Counts", "Dead", "Duration", "EnqueueFailed", "EnqueueUnknown"),
-    *("Exponential", "Fixed", "Flow", "FlowCallback", "FlowNotFound", "Group", "GroupHandle", "Handle"),
+    *("PREVIOUS", "Action", "ActionNotFound", "Actor", "App", "Attempt", "AuditEntry", "Backoff"),
+    *("BlobUnavailable", "ByError", "Cancel", "CatchUp", "Chain", "ChainHandle", "ConfigError", "Context"),
+    *("ContextTask", "Counts", "Cron", "Dead", "Duration", "EnqueueFailed", "EnqueueUnknown", "Exponential"),
+    *("Fixed", "Flow", "FlowCallback", "FlowNotFound", "Group", "GroupHandle", "Handle", "Histogram"),
     *("InvalidInput", "InvalidName", "InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled"),
     *("JobDead", "JobError", "JobFilters", "JobNotFound", "JobOptions", "JobRef", "KeyConflict", "LeaseLost"),
-    *("Linear", "Links", "LogLine", "MemberFailure", "Meter", "NewJob", "NotAllowedNow", "NotInJob", "Page"),
-    *("PayloadTooLarge", "Point", "Progress", "Queue", "QueueClosed", "QueueNotFound", "QueueOptions"),
-    *("QueueRules", "QueueSettings", "Reason", "Recent", "ResultUnavailable", "Results", "Retry", "Schedule"),
-    *("ScheduleNotFound", "ScheduleOptions", "ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Series"),
-    *("Snooze", "State", "Status", "Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet"),
-    *("Timeline", "UnknownTask", "UseAsync", "Why", "WindlassError", "WorkerInfo", "__version__", "chain"),
+    *("Linear", "Links", "LogLine", "MemberFailure", "Meter", "NewJob", "NewToken", "NotAllowedNow"),
+    *("NotInJob", "OnConflict", "Page", "PayloadTooLarge", "Point", "Progress", "Quantiles", "Queue"),
+    *("QueueClosed", "QueueNotFound", "QueueOptions", "QueueRules", "QueueSettings", "Rate", "Reason"),
+    *("Recent", "ResultUnavailable", "Results", "Retry", "Schedule", "ScheduleNotFound", "ScheduleOptions"),
+    *("ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Scope", "Series", "Snooze", "State", "Status"),
+    *("Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
+    *("TokenNotFound", "UnknownTask", "UseAsync", "Why", "WindlassError", "WorkerInfo", "__version__", "chain"),
     *("current_context", "current_job", "group"),
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
@@ -59,6 +64,36 @@ def test_every_public_name_is_documented(name: str) -> None:
         and not inspect.getdoc(value)
     ]
     assert bare == []
+
+
+def test_every_type_in_the_annotations_of_public_records_and_verbs_is_exported() -> None:
+    faces = [type(each) for each in vars(App.testing()).values() if isinstance(each, Verbs)]
+    assert len(faces) >= 8
+    records = [each for each in vars(windlass).values() if inspect.isclass(each)]
+    verbs = [member for face in faces for name, member in vars(face).items() if not name.startswith("_")]
+    hints = [get_type_hints(each) for each in [*records, *filter(inspect.isfunction, verbs)]]
+    named = {
+        kind
+        for hint in hints
+        for name, annotation in hint.items()
+        if not name.startswith("_")
+        for kind in _classes(annotation)
+    }
+    ours = {each.__name__ for each in named if each.__module__.startswith("windlass.")}
+    assert ours - set(PUBLIC) - OF_THE_PARTS - set(PUBLIC_FOR_TESTS) == set()
+
+
+OF_THE_PARTS = {"HasId", "Jobs", "Registry", "Rights"}
+"""Named by JobRef, or by what only the parts of Windlass pass to each other."""
+
+
+def _classes(annotation: Any) -> Iterator[type]:
+    """All classes that an annotation names."""
+    if inspect.isclass(annotation):
+        yield annotation
+    for part in (get_origin(annotation), *get_args(annotation)):
+        if part is not None and part is not annotation:
+            yield from _classes(part)
 
 
 def test_every_error_has_a_code_of_its_own() -> None:

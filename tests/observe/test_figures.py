@@ -176,3 +176,15 @@ def test_figures_that_are_absorbed_again_and_again_are_counted_once() -> None:
         assert (read.totals["hints_lost"], read.calls["enqueue"].times.count) == (number, number)
     assert read.jobs["mail", "first"].counters["enqueued"] == read.calls["enqueue"].errors == 1
     assert read.calls["enqueue"].times.sum == pytest.approx(0.0021)
+
+
+def test_started_attempts_are_counted_by_name_within_the_bound_and_as_other_beyond_it() -> None:
+    figures = Figures()
+    for _ in range(2):
+        for number in range(MAX_ROWS + 5):
+            figures.count_started("q", f"t{number}")
+    read = figures.read()
+    assert {pair: each.counters["started"] for pair, each in read.jobs.items()} == {
+        **{("q", f"t{number}"): 2 for number in range(MAX_ROWS)},
+        (OTHER, OTHER): 10,
+    }

@@ -15,7 +15,7 @@ from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.observe import log_sampling
 from windlass.observe.log_lines import JsonLines, Lines, LogfmtLines, fields
-from windlass.observe.log_sampling import MAX_ALIKE, sample_failures
+from windlass.observe.log_sampling import MAX_ALIKE, FailureSampling
 from windlass.observe.logs import formatter, log_event, logger
 
 
@@ -161,7 +161,7 @@ async def test_failures_that_repeat_are_counted(monkeypatch: pytest.MonkeyPatch)
         if isinstance(event, FailuresRepeated):
             ended.set()
 
-    emit = sample_failures(hear)
+    emit = FailureSampling(hear)
     for number in range(MAX_ALIKE + 5):
         emit(failure(number, error=f"ValueError: user {number}"))
     emit(failure(error="KeyError: 'x'"))
@@ -175,9 +175,19 @@ async def test_failures_that_repeat_are_counted(monkeypatch: pytest.MonkeyPatch)
     assert heard[-1] == failure(99)
 
 
+async def test_what_was_only_counted_is_said_when_the_process_ends() -> None:
+    heard: list[Event] = []
+    emit = FailureSampling(heard.append)
+    for number in range(MAX_ALIKE + 5):
+        emit(failure(number))
+    for _ in range(2):
+        emit.flush()
+        assert [each.times for each in heard if isinstance(each, FailuresRepeated)] == [5]
+
+
 def test_without_an_event_loop_every_failure_is_written() -> None:
     heard: list[Event] = []
-    emit = sample_failures(heard.append)
+    emit = FailureSampling(heard.append)
     for number in range(3 * MAX_ALIKE):
         emit(failure(number))
     assert len(heard) == 3 * MAX_ALIKE

@@ -1,6 +1,9 @@
 """Traces of jobs, by the SDK's exporter in memory: producer and consumer, batches, chains, errors, REST, logs."""
 
+import asyncio
 import logging
+import os
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +19,7 @@ from windlass import App, Snooze, chain
 from windlass.contrib.otel import trace_jobs
 from windlass.observe.log_lines import fields
 from windlass.observe.tracing import carrier_of, carrying, incoming, with_trace
+from windlass.remote import RemoteApp
 from windlass.server import asgi
 from windlass.testing import arun_all
 from windlass.worker.handlers.job_logging import JobRecordFactory
@@ -72,6 +76,7 @@ async def test_an_attempt_is_linked_to_its_enqueue_in_a_trace_of_its_own() -> No
         "messaging.operation.type": "process",
         "messaging.destination.name": "mail",
         "messaging.message.id": job.id,
+        "messaging.client.id": f"{socket.gethostname()}-{os.getpid()}",
         "messaging.windlass.type": "mail.welcome",
         "messaging.windlass.attempt": 1,
     }
@@ -108,6 +113,44 @@ async def test_all_links_of_a_chain_belong_to_one_enqueue() -> None:
     assert len({(span.attributes or {})["messaging.message.conversation_id"] for span in spans}) == 1
 
 
+@pytest.mark.parametrize("parent", [False, True])
+async def test_jobs_of_a_schedule_have_traces_of_their_own_with_a_link_to_where_it_was_added(parent: bool) -> None:
+    shop = Shop(parent=parent)
+    with shop.provider.get_tracer("web").start_as_current_span("POST /reports"):
+        await shop.app.schedules.aadd("hourly", shop.welcome.job(1), every=3600)
+    for _ in range(2):
+        shop.app.clock.advance(hours=1)
+        await arun_all(shop.app)
+    create, spans = shop.one("create mail.welcome"), shop.spans("process mail.welcome")
+    assert create.kind is SpanKind.PRODUCER
+    assert len({create.context.trace_id, *(span.context.trace_id for span in spans)}) == 3
+    assert [[link.context.span_id for link in span.links] for span in spans] == [[create.context.span_id]] * 2
+    assert {(span.attributes or {})["messaging.windlass.schedule"] for span in spans} == {"hourly"}
+
+
+async def test_a_schedule_that_code_declares_belongs_to_no_trace() -> None:
+    shop = Shop()
+    shop.app.schedule("hourly", shop.welcome.job(1), every=3600)
+    await shop.app.declare()
+    shop.app.clock.advance(hours=1)
+    await arun_all(shop.app)
+    assert shop.one("process mail.welcome").links == ()
+
+
+async def test_what_a_handler_enqueues_belongs_to_its_attempt() -> None:
+    shop = Shop()
+
+    @shop.app.task(type="outer")
+    async def outer() -> None:
+        await shop.welcome.aenqueue(1)
+
+    await outer.aenqueue()
+    await arun_all(shop.app)
+    send = shop.one("send mail.welcome")
+    assert send.parent is not None
+    assert send.parent.span_id == shop.one("process outer").context.span_id
+
+
 async def test_an_error_is_recorded_and_a_decision_of_the_handler_is_none() -> None:
     shop = Shop()
     await shop.broken.aenqueue()
@@ -139,6 +182,21 @@ async def test_the_context_of_a_request_reaches_the_job_through_a_server_without
         body = {"type": "t", "payload": {}, "meta": {"mine": 1}}
         id_ = (await client.post("/jobs", json=body, headers=headers)).json()["id"]
     assert (await app.jobs.aget(id_)).meta == {"mine": 1, "traceparent": PARENT, "tracestate": "a=b"}
+
+
+async def test_a_traced_client_of_a_server_puts_its_context_into_the_job() -> None:
+    shop, behind = Shop(), App.testing()
+    token = (await behind.tokens.acreate("test", ["admin"])).text
+    remote = RemoteApp("http://windlass", token=token)
+    headers = {"authorization": f"Bearer {token}"}
+    client = httpx.AsyncClient(
+        transport=httpx.ASGITransport(asgi(behind)), base_url="http://windlass", headers=headers
+    )
+    remote._connection._clients[asyncio.get_running_loop()] = client
+    trace_jobs(remote, tracer_provider=shop.provider)
+    id_ = (await remote.aenqueue("t", {})).id
+    meta = (await behind.jobs.aget(id_)).meta or {}
+    assert meta["traceparent"].split("-")[2] == f"{shop.one('send t').context.span_id:016x}"
 
 
 @pytest.mark.parametrize("parent", ["", "00-short", PARENT.upper(), PARENT + "\n", "x" * 55])

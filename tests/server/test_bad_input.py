@@ -94,6 +94,30 @@ async def test_a_bad_job_has_its_status_and_code_and_nothing_is_stored(api: Clie
     assert sum((await app.stats.acounts()).totals.values()) == 0
 
 
+async def test_what_exceeds_a_limit_is_refused_with_the_limit(api: Client, app: App) -> None:
+    large = {"type": IMAGE, "payload": {"path": "x" * 70_000}}
+    deep: Any = "x"
+    for _ in range(65):
+        deep = [deep]
+    requests: list[tuple[dict[str, Any], int, str, int]] = [
+        (large, 413, "payload", 64 * 1024),
+        ({"jobs": [MAIL, large]}, 413, "jobs[1].payload", 64 * 1024),
+        ({**MAIL, "meta": {"x": "x" * 70_000}}, 413, "meta", 64 * 1024),
+        ({**MAIL, "meta": {"x": deep}}, 422, "meta", 64),
+        ({**MAIL, "queue": "q" * 129}, 422, "queue", 128),
+        ({**MAIL, "idempotency_key": "k" * 4097}, 422, "idempotency_key", 4096),
+        ({**MAIL, "tags": [f"t{n}" for n in range(33)]}, 422, "tags", 32),
+        ({"jobs": [MAIL] * 1_001}, 413, "", 1_000),
+    ]
+    for body, status, field, limit in requests:
+        answer = await api.post("/jobs/bulk" if "jobs" in body else "/jobs", json=body)
+        found = answer.json()
+        assert (answer.status_code, found.get("field", ""), found["limit"]) == (status, field, limit), answer.text
+    long = await api.post("/jobs", json=MAIL, headers={"idempotency-key": "k" * 256})
+    assert (long.status_code, long.json()["field"], long.json()["limit"]) == (422, "Idempotency-Key", 255)
+    assert sum((await app.stats.acounts()).totals.values()) == 0
+
+
 async def test_odd_input_that_is_legal_is_kept_as_it_is(api: Client) -> None:
     payloads = [
         b'{"path": "\\u0000"}',

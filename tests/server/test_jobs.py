@@ -216,3 +216,40 @@ async def test_the_note_of_a_progress_is_hidden_with_the_log_lines(app: App, con
         seen[scopes[-1]] = ["s3cr3t" in (await client.get(path)).text for path in paths]
     assert (seen["read"], seen["operate"]) == ([False] * 3, [False] * 3)
     assert seen["payloads"] == [True] * 3
+
+
+async def test_a_search_finds_by_type_error_and_payload(app: App, api: Client, connect: Connect) -> None:
+    one = await enqueue(api, 42, tags=["vip"])
+    two = await enqueue(api, 43)
+    answer = await api.get("/jobs", params={"q": "type:mail.* payload.user_id:42"})
+    assert [job["id"] for job in answer.json()["jobs"]] == [one]
+    answer = await api.get("/jobs", params={"q": "type:*welcome", "limit": 1})
+    assert [job["id"] for job in answer.json()["jobs"]] == [two]
+    again = {"q": "type:*welcome", "limit": 1, "cursor": answer.json()["next_cursor"]}
+    assert [job["id"] for job in (await api.get("/jobs", params=again)).json()["jobs"]] == [one]
+    other = await api.get("/jobs", params={**again, "q": "type:mail*"})
+    assert (other.status_code, other.json()["field"]) == (400, "cursor")
+    reader = await connect("read")
+    refused = await reader.get("/jobs", params={"q": "payload.user_id:42"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "missing_scope")
+    limited = await connect("admin", queues=["other"])
+    assert (await limited.get("/jobs", params={"q": "payload.user_id:42"})).json()["jobs"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"q": "colour:red"}, "q"),
+        ({"q": "status:none"}, "q"),
+        ({"q": "id:beef1"}, "q"),
+        ({"q": "type:a", "type": "b"}, "type"),
+        ({"q": "payload.a.:1"}, "q"),
+        ({"sort": "failure"}, "sort"),
+        ({"sort": "failure", "status": "pending"}, "sort"),
+        ({"sort": "age"}, "sort"),
+        ({"q": "type:a*", "limit": 0}, "limit"),
+    ],
+)
+async def test_a_search_that_cannot_be_read_names_the_field(api: Client, query: dict[str, Any], field: str) -> None:
+    answer = await api.get("/jobs", params=query)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.server.conftest import Client, Connect, enqueue
 from windlass import App
+from windlass.client.verbs import actions
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.schedules.schedule import ScheduleSettings, settings
 from windlass.server.application import OPERATIONS
@@ -145,7 +146,7 @@ async def test_no_error_message_names_what_belongs_to_others(
 async def test_a_token_without_limits_is_told_what_may_be_meant(api: Client, others: Others) -> None:
     for path, said in (
         ("/queues/image", "no queue 'image'; did you mean 'images'?"),
-        ("/schedules/their", "no schedule 'their'; did you mean 'theirs'?; there are theirs"),
+        ("/schedules/their", "no schedule 'their'; did you mean 'theirs'? There are theirs"),
     ):
         answer = await api.get(path)
         assert answer.status_code == 404
@@ -213,6 +214,99 @@ async def test_the_holder_of_a_key_is_not_named_to_a_token_that_does_not_see_it(
         stored, hidden = bulk.json()["jobs"]
         assert (stored["existing"], hidden["existing"]) == (False, True)
         assert (await limited.get(f"/jobs/{hidden['id']}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("DELETE", "", None), ("PATCH", "", {"priority": 3}), ("POST", "/run", None)],
+    ids=["cancel", "change", "run"],
+)
+async def test_a_job_that_moves_away_after_the_check_is_not_changed(
+    app: App, api: Client, connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
+) -> None:
+    mine = await enqueue(api, queue="mail", delay=60)
+    limited = await connect("operate", queues=["mail"])
+    read = app.jobs.aget
+
+    async def read_and_move(*words: Any, **options: Any) -> Job:
+        job = await read(*words, **options)
+        monkeypatch.setattr(app.jobs, "aget", read)
+        await app.jobs.achange(mine, queue=OTHER_QUEUE)
+        return job
+
+    monkeypatch.setattr(app.jobs, "aget", read_and_move)
+    answer = await limited.request(method, f"/jobs/{mine}{path}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (404, "job_not_found")
+    job = await app.jobs.aget(mine)
+    assert (job.queue, job.status, job.priority) == (OTHER_QUEUE, "scheduled", 0)
+
+
+async def test_a_job_that_changes_within_the_limits_after_the_check_is_changed(
+    app: App, api: Client, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = await enqueue(api, queue="mail")
+    limited = await connect("operate", queues=["mail"])
+    read = app.jobs.aget
+
+    async def read_and_change(*words: Any, **options: Any) -> Job:
+        job = await read(*words, **options)
+        monkeypatch.setattr(app.jobs, "aget", read)
+        await app.jobs.achange(mine, priority=5)
+        return job
+
+    monkeypatch.setattr(app.jobs, "aget", read_and_change)
+    answer = await limited.delete(f"/jobs/{mine}")
+    assert (answer.status_code, answer.json()["status"], answer.json()["priority"]) == (200, "cancelled", 5)
+
+
+async def test_an_action_does_not_change_a_job_that_moves_away_after_its_check(
+    app: App, api: Client, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves, stays = await enqueue(api, queue="mail"), await enqueue(api, queue="mail")
+    limited = await connect("operate", queues=["mail"])
+    covered = actions._covered
+
+    async def check_and_move(*words: Any) -> Any:
+        found = await covered(*words)
+        monkeypatch.setattr(actions, "_covered", covered)
+        await app.jobs.achange(moves, queue=OTHER_QUEUE)
+        await app.jobs.achange(stays, priority=5)
+        return found
+
+    monkeypatch.setattr(actions, "_covered", check_and_move)
+    action = (await limited.post("/jobs/cancel", json={"all": True})).json()
+    ended = (await limited.get(f"/actions/{await done(limited, action)}")).json()
+    assert (ended["seen"], ended["changed"]) == (1, 1)
+    assert [(await app.jobs.aget(id_)).status for id_ in (moves, stays)] == ["pending", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("PATCH", "", {"paused": True}), ("POST", "/run", None), ("DELETE", "", None)],
+    ids=["change", "run", "remove"],
+)
+async def test_a_schedule_that_is_given_to_others_after_the_check_is_not_used(
+    app: App, connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
+) -> None:
+    store = await app._ready()
+    mine = settings(NewJob(id="", type="mail.welcome", payload='{"user_id":1}', queue="mail"), every=60)
+    theirs = settings(NewJob(id="", type=SECRET, payload='{"path":"x"}', queue=OTHER_QUEUE), every=60)
+    await store.schedules.declare({"shared": mine})
+    limited = await connect("operate", queues=["mail"])
+    read = app.schedules.aget
+
+    async def read_and_give(name: str) -> Any:
+        schedule = await read(name)
+        monkeypatch.setattr(app.schedules, "aget", read)
+        await store.schedules.declare({"shared": theirs})
+        return schedule
+
+    monkeypatch.setattr(app.schedules, "aget", read_and_give)
+    answer = await limited.request(method, f"/schedules/shared{path}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (412, "changed_since")
+    schedule = await app.schedules.aget("shared")
+    assert (schedule.paused, schedule.rules.job.queue) == (False, OTHER_QUEUE)
+    assert sum((await app.stats.acounts()).totals.values()) == 0
 
 
 async def test_why_a_job_waits_names_no_job_of_others(app: App, api: Client, connect: Connect) -> None:

@@ -47,12 +47,12 @@ http {{
 
 
 @asynccontextmanager
-async def listening(app: App, *proxies: str) -> AsyncIterator[httpx.AsyncClient]:
+async def listening(app: App, *proxies: str, hosts: tuple[str, ...] = ()) -> AsyncIterator[httpx.AsyncClient]:
     """A server on a port, in this event loop."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen(100)
-        server = make_server(app, ServerConfig(unready=0, drain=5, proxies=proxies))
+        server = make_server(app, ServerConfig(unready=0, drain=5, proxies=proxies, hosts=hosts))
         task = asyncio.create_task(server.serve([held]))
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{held.getsockname()[1]}") as client:
             yield client

@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,9 @@ from windlass.errors import (
     ScheduleNotFound,
     WindlassError,
 )
-from windlass.remote import RemoteApp
+from windlass.remote import RemoteApp, RemoteRefused
 from windlass.server.enqueue import make_job
+from windlass.testing import run_all
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def remote(served: Served) -> Iterator[RemoteApp]:
     """An app with a task, behind the server."""
     token = served.app.tokens.create("remote", ["admin"]).text
-    made = RemoteApp(str(served.client.base_url), token=token)
+    made = RemoteApp(str(served.client.base_url), token=token, deadline="5s")
 
     @made.task(type="mail.welcome")
     def welcome(user_id: int) -> str:
@@ -120,6 +123,38 @@ def test_the_same_errors_are_raised(remote: RemoteApp, served: Served) -> None:
         remote.enqueue_many([_job(remote, number) for number in range(1_001)])
 
 
+def welcome(user_id: int) -> str:
+    return str(user_id)
+
+
+def test_a_token_that_may_not_see_a_result_gets_an_error_and_not_none(served: Served) -> None:
+    token = served.app.tokens.create("producer", ["enqueue", "read"]).text
+    remote = RemoteApp(str(served.client.base_url), token=token)
+    handle = remote.enqueue("welcome", {"user_id": 1})
+    with pytest.raises(TimeoutError, match=f"job {handle.id} is still pending after 0 s"):
+        handle.result(timeout=0)
+    served.app.task(welcome)
+    run_all(served.app)
+    with pytest.raises(RemoteRefused, match="this token may not see its result: that needs the scope payloads"):
+        handle.result(timeout=1)
+    remote.close()
+
+
+def test_what_only_the_app_of_a_worker_declares_is_refused(remote: RemoteApp) -> None:
+    with pytest.raises(InvalidOption, match="queue: is declared by the app of a worker"):
+        remote.queue("mail", max_concurrency=1)
+    with pytest.raises(InvalidOption, match="schedule: is declared by the app of a worker"):
+        remote.schedule("daily", _job(remote, 1), cron="0 9 * * *")
+    with pytest.raises(InvalidOption, match="worker: needs the store itself"):
+        remote.worker()
+
+
+def test_without_httpx_the_import_names_the_extra() -> None:
+    code = "import sys; sys.modules['httpx'] = None; import windlass.remote"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ModuleNotFoundError: windlass.remote needs httpx: pip install 'windlass[remote]'" in done.stderr
+
+
 def test_a_server_that_is_not_there_stored_nothing(remote: RemoteApp, served: Served) -> None:
     served.processes.started[0].kill()
     with pytest.raises(EnqueueFailed, match="nothing was stored"):
@@ -159,7 +194,8 @@ def test_commands_go_through_the_server_without_the_store(served: Served, tmp_pa
         process = served.processes.start("cli", "-m", "windlass", *words, environment=environment)
         return process.wait(), process.output
 
-    assert run("enqueue", "mail.welcome", '{"user_id": 7}')[0] == 0
+    code, output = run("enqueue", "mail.welcome", '{"user_id": 7}')
+    assert (code, "not checked" in output) == (0, False), "the server checks, if it has the app"
     code, output = run("jobs", "list", "--json")
     assert code == 0
     (job,) = json.loads(output)

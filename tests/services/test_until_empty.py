@@ -10,7 +10,7 @@ from windlass.coordinator.duties import Fire
 from windlass.core.events import silent
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
-from windlass.worker.supervisor.side_tasks import is_empty
+from windlass.worker.supervisor.side_tasks import is_empty, until_empty
 
 
 async def test_nothing_at_all_is_empty(store: Store) -> None:
@@ -35,6 +35,12 @@ async def test_what_has_ended_or_waits_for_long_does_not(store: Store, status: S
 async def test_what_is_due_within_a_second_does(store: Store, delay: int, empty: bool) -> None:
     await put(store, Status.SCHEDULED, delay=delay)
     assert await is_empty(store, ["default"]) is empty
+
+
+async def test_pending_jobs_of_other_queues_are_named_at_the_end(store: Store) -> None:
+    await put(store, Status.PENDING, queue="imagse")
+    await put(store, Status.SCHEDULED, queue="later", delay=MINUTE)
+    assert await until_empty(store, ["default"], silent) == ("imagse",)
 
 
 async def test_other_queues_do_not(store: Store) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from windlass import App, Cancel, Context, Dead, Fixed, Retry, Snooze, Status, UseAsync
+from windlass import App, Cancel, Context, Dead, Fixed, InvalidOption, Retry, Snooze, Status, UseAsync
 from windlass.testing import enqueued, run_all
 
 
@@ -266,5 +266,5 @@ async def test_the_blocking_form_names_the_other_on_a_running_loop(app: App) -> 
 
 
 def test_an_option_that_does_not_exist_is_refused(app: App) -> None:
-    with pytest.raises(TypeError, match="advanced"):
+    with pytest.raises(InvalidOption, match="advanced: is not an option of run_all; did you mean advance"):
         run_all(app, advanced=True)  # type: ignore[call-arg]

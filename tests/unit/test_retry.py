@@ -78,7 +78,7 @@ def test_steps_are_taken_one_after_the_other_and_the_last_is_repeated() -> None:
     ("given_", "problem"),
     [
         ({"waits": ()}, "Steps.waits must be 1 to 999 durations"),
-        ({"waits": (1, "soon")}, "Steps.waits must be durations from 0 to 100 years, not 'soon'"),
+        ({"waits": (1, "soon")}, "Steps.waits must be durations .*, not 'soon'"),
         ({"waits": (1,) * 1000}, "Steps.waits must be 1 to 999 durations"),
         ({"waits": (1,), "attempts": 0}, "Steps.attempts must be from 1 to 1000, not 0"),
         ({"waits": (1,), "jitter": 2}, "Steps.jitter must be from 0 to 1, not 2"),

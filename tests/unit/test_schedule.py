@@ -34,7 +34,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"overlap": "no"}, "overlap: must be True or False, not 'no'"),
     ({"jitter": 100_000}, "jitter: must be at most 1d, not 100000"),
     ({"jitter": -1}, "jitter: must be from 0 to 100 years, not -1"),
-    ({"at": 9}, "at: is not a setting of a schedule; there are cron, every, tz, catch_up, overlap, jitter"),
+    ({"at": 9}, "at: is not a setting of a schedule; there are catch_up, cron, every, jitter, overlap, tz"),
 ]
 
 

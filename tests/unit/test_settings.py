@@ -81,7 +81,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "retention that is a length": ({"retention": "7d"}, "^retention: must be a mapping of status to length, not str"),
     "timeout 0": ({"timeout": 0}, "^timeout: must be more than 0 seconds"),
     "timeout in other words": ({"timeout": "never"}, "^timeout: 'never' is not a duration"),
-    "an unknown setting": ({"max_concurency": 4}, "^max_concurency: is not a setting of a queue; there are max_att"),
+    "an unknown setting": (
+        {"max_concurency": 4},
+        "^max_concurency: is not a setting of a queue; did you mean max_concurrency",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ import typer
 
 from windlass.bench.measurement import Figure, Measurement
 from windlass.cli.output import print_json, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, reach
 from windlass.store.open import redact
 from windlass.version import __version__
 
@@ -32,7 +32,7 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of each.")] = 3,
     processes: Annotated[int, typer.Option(min=1, help="Runners of the worker.")] = 1,
     concurrency: Annotated[int, typer.Option(min=1, help="Slots per runner.")] = 10,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from windlass.cli.advice import Advice
 from windlass.cli.output import console, plain, print_json
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, find, rule_of
+from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, find, rule_of
 from windlass.observe.alerts import examine_alerts
 from windlass.observe.doctor import diagnose, totals
 from windlass.store.doctor import Finding, Level
@@ -32,7 +32,7 @@ def doctor(
             "--deep", help="Check the whole store, every index entry and every idempotency key; may take minutes."
         ),
     ] = False,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -7,7 +7,7 @@ import typer
 from windlass.cli.complete import queue_names
 from windlass.cli.output import print_json
 from windlass.cli.parse import moment, parse_object, seconds
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, is_server, reach
 from windlass.client.app import App
 from windlass.client.handle import Handle
 from windlass.client.tasks.options import check_options, check_together
@@ -104,8 +104,8 @@ def enqueue(
         "meta": None if meta is None else parse_object(meta, "--meta"),
         "parent": parent,
     }
-    handle = _enqueue(reach(store, app, make=True), type_, payload, given)
-    _tell(handle, checked=app is not None, as_json=as_json)
+    home = reach(store, app, make=True)
+    _tell(_enqueue(home, type_, payload, given), checked=app is not None or is_server(home.store), as_json=as_json)
 
 
 def _enqueue(home: App, type_: str, payload: str, given: dict[str, Any]) -> Handle[Any]:

@@ -38,6 +38,16 @@ StoreOption = Annotated[
         "https://jobs.example.com, with its token in WINDLASS_TOKEN.",
     ),
 ]
+OwnStoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar=STORE_VARIABLE,
+        callback=_written,
+        help="Address of the store: sqlite:///jobs.db, postgresql://host/jobs, redis://host/0. This command needs "
+        "the store itself, not a REST server.",
+    ),
+]
 BlobsOption = Annotated[
     str | None,
     typer.Option(
@@ -105,12 +115,17 @@ def look(store: str | None, app: str | None = None, *, through_server: bool = Tr
     return reach(store, app, looks=True, through_server=through_server)
 
 
-def app_to_work(context: typer.Context, argument: str | None, option: str | None) -> str:
-    """The app of a worker: the argument or --app, else the variable."""
+def named_app(context: typer.Context, argument: str | None, option: str | None) -> str | None:
+    """The app: the argument or --app, else the variable."""
     source = context.get_parameter_source("option")
     if argument is not None and option is not None and source is not None and source.name != "ENVIRONMENT":
         raise typer.BadParameter(f"--app {option}: the app is named already, {argument}")
-    if (found := argument if argument is not None else option) is None:
+    return argument if argument is not None else option
+
+
+def app_to_work(context: typer.Context, argument: str | None, option: str | None) -> str:
+    """The app of a worker, which needs one."""
+    if (found := named_app(context, argument, option)) is None:
         raise typer.BadParameter(f"name your app: windlass {context.info_name} shop:app, or {APP_VARIABLE}")
     return found
 
@@ -119,11 +134,16 @@ def _server(store: str | None) -> str | None:
     """The REST server that is named instead of a store, if one is."""
     flag = _flag(store)
     if flag is not None:
-        return flag if flag.startswith(("http://", "https://")) else None
+        return flag if is_server(flag) else None
     named = os.environ.get(SERVER_VARIABLE)
     if named is not None and not named.strip():
         raise ConfigError(empty(SERVER_VARIABLE))
     return named
+
+
+def is_server(address: str) -> bool:
+    """Whether an address is that of a REST server."""
+    return address.startswith(("http://", "https://"))
 
 
 def _remote(server: str) -> App:
@@ -137,6 +157,8 @@ def _remote(server: str) -> App:
 def find(store: str | None, app: str | None = None, *, blobs: str | None = None) -> App:
     """The same, whether there is a store or not."""
     flag = _flag(store)
+    if flag is not None and is_server(flag):
+        raise ConfigError(f"{flag} is a REST server, and this command needs the store itself: use --store or --app")
     if app is None:
         if flag is None and os.environ.get(APP_VARIABLE) == "":
             raise ConfigError(empty(APP_VARIABLE))

@@ -14,7 +14,7 @@ from windlass.cli.reach import (
     AppOption,
     BlobsOption,
     LogFormatOption,
-    StoreOption,
+    OwnStoreOption,
     WorkAppOption,
     app_to_work,
     reach,
@@ -99,7 +99,7 @@ async def _work(config: WorkerConfig) -> int:
 
 
 def coordinator(
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     blobs: BlobsOption = None,
     health: Annotated[
         str | None,
@@ -123,7 +123,7 @@ async def _coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> 
     await coordinate(home, health, emit)
 
 
-def migrate(store: StoreOption = None, app: AppOption = None) -> None:
+def migrate(store: OwnStoreOption = None, app: AppOption = None) -> None:
     """Migrate the store's tables or keys."""
     applied = asyncio.run(_migrate(reach(store, app, make=True, default=app is not None, through_server=False).store))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")

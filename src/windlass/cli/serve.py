@@ -5,10 +5,17 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import BlobsOption, LogFormatOption, StoreOption, reach
+from windlass.cli.reach import (
+    AppArgument,
+    BlobsOption,
+    LogFormatOption,
+    OwnStoreOption,
+    WorkAppOption,
+    named_app,
+    reach,
+)
 from windlass.client.app import App
 from windlass.client.runtime import loops
-from windlass.client.runtime.location import APP_VARIABLE
 from windlass.core.moments import SECOND, parse_duration
 from windlass.errors import ConfigError, WindlassError
 from windlass.observe.logs import log_events
@@ -18,40 +25,45 @@ def _flag(name: str, text: str) -> object:
     return typer.Option(f"--{name}", envvar=f"WINDLASS_SERVE_{name.upper().replace('-', '_')}", help=text)
 
 
+Proxies = Annotated[list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    _flag("allowed-host", "A name to answer for, such as jobs.example.com; may be repeated. Else 421."),
+]
+Hidden = Annotated[
+    list[str] | None,
+    _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
+]
+Certificate = Annotated[str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")]
+
+
 def serve(
-    app: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[APP]", envvar=APP_VARIABLE, help="Where your App is, such as shop:app; it checks payloads."
-        ),
-    ] = None,
+    context: typer.Context,
+    app: AppArgument = None,
+    option: WorkAppOption = None,
     host: Annotated[str, _flag("host", "Address to listen on; other than loopback only with tokens.")] = "127.0.0.1",
     port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
     rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
-    proxy: Annotated[
-        list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")
-    ] = None,
+    proxy: Proxies = None,
+    allowed_host: AllowedHosts = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
     read_only: Annotated[bool, _flag("read-only", "Refuse every change, and show no buttons.")] = False,
-    hide: Annotated[
-        list[str] | None,
-        _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
-    ] = None,
+    hide: Hidden = None,
     trace_url: Annotated[str, _flag("trace-url", "Where a trace is, such as https://traces/{trace}.")] = "",
-    tls_certificate: Annotated[
-        str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
-    ] = None,
+    worker_lease: Annotated[str, _flag("worker-lease", "Silence after which a REST worker is dead.")] = "30s",
+    tls_certificate: Certificate = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True, help="For windlass dev.")] = False,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     blobs: BlobsOption = None,
     log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
+    named = named_app(context, app, option)
     try:
-        home = reach(store, app, blobs=blobs, make=not read_only, looks=read_only, through_server=False)
+        home = reach(store, named, blobs=blobs, make=not read_only, looks=read_only, through_server=False)
     except WindlassError:
         if development:
             raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
@@ -64,12 +76,14 @@ def serve(
             port=port,
             rate=rate,
             proxies=tuple(proxy or ()),
+            hosts=tuple(allowed_host or ()),
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
             environment=environment[:40],
             read_only=read_only,
             hide=tuple(hide or ()),
             trace_url=trace_url,
+            worker_lease=worker_lease,
             certificate=tls_certificate,
             key=tls_key,
             development=sys.stdin.readline().strip() if development else None,

@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from windlass.cli.output import ago, clock, print_json, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
+from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look, reach
 from windlass.client.verbs.audit import AuditEntry
 from windlass.client.verbs.tokens import NewToken
 from windlass.core.moments import SECOND, parse_duration
@@ -24,7 +24,7 @@ def create(
     queue: Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")] = None,
     type_: Annotated[list[str] | None, typer.Option("--type", help="Only this type; may be repeated.")] = None,
     expires: Annotated[str | None, typer.Option(help="Invalid after this time, such as 90d.")] = None,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,7 +35,7 @@ def create(
 
 
 @token.command("list")
-def list_tokens(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
+def list_tokens(store: OwnStoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List the valid tokens."""
     found = look(store, app, through_server=False).tokens.list()
     if as_json:
@@ -46,21 +46,21 @@ def list_tokens(store: StoreOption = None, app: AppOption = None, as_json: JsonO
 
 
 @token.command()
-def revoke(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
+def revoke(id_: IdArgument, store: OwnStoreOption = None, app: AppOption = None) -> None:
     """Make a token invalid; servers notice within 5 seconds."""
     reach(store, app, through_server=False).tokens.revoke(id_)
     typer.echo(f"{id_} is revoked")
 
 
 @token.command()
-def rotate(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
+def rotate(id_: IdArgument, store: OwnStoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Give a token a new secret; its old text becomes invalid."""
     _show_new(reach(store, app, through_server=False).tokens.rotate(id_), as_json)
 
 
 def audit(
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="The number of entries.")] = 50,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -5,10 +5,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
+from windlass.client.elsewhere import APP, no_attribute
 from windlass.client.embedded import worker
 from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
@@ -143,6 +144,10 @@ class App(Producer):
     def include(self, *sets: TaskSet) -> None:
         """Add the tasks, hooks and schedules of task sets; a set belongs to one app."""
         for each in sets:
+            if not isinstance(each, TaskSet):
+                raise ConfigError(
+                    f"include takes a TaskSet, not {type(each).__name__}; of a module, name its set: mail.tasks"
+                )
             each._join(self, self.registry)
             self.hooks.absorb(each.hooks)
             each.hooks = self.hooks
@@ -196,6 +201,11 @@ class App(Producer):
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
 
     worker = worker
+
+    if not TYPE_CHECKING:  # a type checker would assume that every name exists
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, APP)
 
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from windlass.blobs.offload import Offload
+from windlass.client.elsewhere import HANDLE, no_attribute
 from windlass.client.runtime.offloaded import value_of
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.result_waiter import Wait
@@ -126,6 +127,11 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
 
     def _portal(self) -> Portal:
         return self._home._portal()
+
+    if not TYPE_CHECKING:  # a type checker would assume that every name exists
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, HANDLE)
 
     def _result_of(self, job: Job) -> T:
         result: T = read_result(job, self._returns)

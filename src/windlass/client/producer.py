@@ -38,14 +38,22 @@ def _has_connection(_: object, what: object = None, *__: object, connection: obj
     return connection is not None or own_connection(first) is not None
 
 
+def _check_no_arguments(options: Mapping[str, Any], task: AnyTask) -> None:
+    for name in options:
+        if name in task.definition.signature.names and name not in JobOptions.__annotations__:
+            raise InvalidOption(name, f"is an argument: give it in the payload, {{{name!r}: ...}}")
+
+
 class Producer(Registrar):
     """Enqueues jobs of registered tasks, and by name."""
 
     registry: Registry
     jobs: Jobs
     _store_handle: StoreHandle
-    _tracing: Callable[[Sequence[NewJob]], AbstractContextManager[None]] | None = None
-    """Makes a span round an enqueue; set by `windlass.contrib.otel`."""
+    _tracing: Callable[[Sequence[NewJob], str], AbstractContextManager[None]] | None = None
+    """Makes a span of an operation on jobs, `send` or `create`; set by `windlass.contrib.otel`."""
+    _trace_store: Callable[[Store], Store] | None = None
+    """Makes spans of a runner's claims and settlements; set by `windlass.contrib.otel` on request."""
 
     @property
     @abstractmethod
@@ -77,6 +85,7 @@ class Producer(Registrar):
         task = type if isinstance(type, Task) else self._task(type)
         arguments = {} if payload is None else payload
         if task is not None:
+            _check_no_arguments(options, task)
             return await task.using(**options)._job_of(arguments).aenqueue()
         fields = check_options(options)
         text = self.registry.check(check_name(type, "type"), arguments, self.payload_limit)
@@ -128,7 +137,7 @@ class Producer(Registrar):
         connection = joint_connection(jobs, connection)
         if self._tracing is None:
             return await self._enqueue_carried(jobs, returns, connection)
-        with self._tracing(jobs):
+        with self._tracing(jobs, "send"):
             return await self._enqueue_carried(jobs, returns, connection)
 
     async def _enqueue_carried(self, jobs: list[NewJob], returns: list[Any], connection: object) -> list[Handle[Any]]:
@@ -144,6 +153,17 @@ class Producer(Registrar):
                 raise  # by the caller, who knows
             raise EnqueueUnknown([job.id for job in jobs], "the app was closed during the call") from None
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
+
+    def _traced(self, store: Store) -> Store:
+        """The store of a runner, with spans of its calls if they are asked for."""
+        return store if self._trace_store is None else self._trace_store(store)
+
+    def _with_creation(self, job: NewJob) -> NewJob:
+        """The job of a schedule, with the trace in which the schedule is set."""
+        if self._tracing is None:
+            return with_trace([job])[0]
+        with self._tracing([job], "create"):
+            return with_trace([job])[0]
 
     def _handle(self, id_: str, existing: bool, returns: Any) -> Handle[Any]:
         return Handle(self, id_, existing, returns)

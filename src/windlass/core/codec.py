@@ -38,7 +38,7 @@ def check_size(text: str, field: str, limit: int | None = None) -> str:
         advice = "keep large data elsewhere and pass a reference"
         if limit == INLINE_LIMIT:
             advice += ", or give the app a folder for it: App(blobs=...) or WINDLASS_BLOBS"
-        raise PayloadTooLarge(field, f"is {size:,} bytes of JSON, the limit is {most:,}; {advice}")
+        raise PayloadTooLarge(field, f"is {size:,} bytes of JSON, the limit is {most:,}; {advice}", limit=most)
     return text
 
 
@@ -104,9 +104,10 @@ def check_json(value: Any, field: str, *, typed: bool = False, most: int = MAX_N
         item, path, depth = stack.pop()
         nodes += 1
         if nodes > most:
-            raise InvalidPayload(field, f"has more than {most:,} values")
+            raise InvalidPayload(field, f"has more than {most:,} values", limit=most)
         if depth > MAX_DEPTH:
-            raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels, or contains itself")
+            problem = f"is nested deeper than {MAX_DEPTH} levels, or contains itself"
+            raise InvalidPayload(field, problem, limit=MAX_DEPTH)
         kind = type(item)
         if kind is bool or item is None:
             continue
@@ -169,7 +170,8 @@ def encode_object(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", by_alias=True)
-    raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    instead = "a dataclass, a msgspec struct, a pydantic model or plain values can"
+    raise TypeError(f"{type(value).__name__} cannot be stored as JSON; {instead}")
 
 
 def decode_object(kind: type, value: Any) -> Any:

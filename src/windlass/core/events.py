@@ -22,6 +22,8 @@ class WorkerStarted(Event, frozen=True, kw_only=True):
     processes: int
     concurrency: int
     queues: tuple[str, ...]
+    app_queues: tuple[str, ...] = ()
+    """Those that the app names: a served queue that is not among them may be mistyped."""
     store: str
 
 
@@ -90,6 +92,8 @@ class DrainStarted(Event, frozen=True, kw_only=True):
     seconds: float
     empty: bool = False
     """With `--until-empty`: nothing is left to do."""
+    unserved: tuple[str, ...] = ()
+    """Then: other queues, in which jobs are pending."""
 
 
 class LeaseExpired(Event, frozen=True, kw_only=True):
@@ -113,6 +117,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
     wait: float | None = None
     """Seconds until the next attempt, for failed and snoozed ones."""
     trace: str | None = None
+    span: str | None = None
 
 
 class ResultNotKept(Event, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from uuid_utils import uuid7
 
+from windlass.core.moments import Micros
 from windlass.core.text import shown
 from windlass.errors import InvalidName
 
@@ -47,6 +48,11 @@ def check_id(value: object, field: str = "id") -> JobId:
 def is_id(text: str) -> bool:
     """Whether this is an id in its canonical spelling, and so safe in a path."""
     return _UUID.fullmatch(text) is not None
+
+
+def moment_of(id_: JobId) -> Micros | None:
+    """When an id was made; None: it has no time in it."""
+    return int(id_[:8] + id_[9:13], 16) * 1000 if id_[14] == "7" else None
 
 
 def check_part(value: str) -> str:

@@ -23,6 +23,7 @@ Duration = float | timedelta | str
 """Seconds, a timedelta, or text such as "500ms", "30s", "5m", "2h" or "7d"."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)?")
@@ -41,8 +42,11 @@ def to_micros(moment: datetime, field: str = "run_at") -> Micros:
 
 
 def to_datetime(micros: Micros) -> datetime:
-    """A moment as an aware datetime in UTC."""
-    return _EPOCH + timedelta(microseconds=micros)
+    """A moment as an aware datetime in UTC; of a row edited by hand, at most what a calendar has."""
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return _LAST if micros > 0 else _FIRST
 
 
 def duration(value: Duration, field: str) -> Micros:

@@ -23,6 +23,7 @@ def check_name(name: object, field: str) -> str:
             field,
             f"{shown!r} is not 1 to {MAX_NAME_LENGTH} of the characters A-Z a-z 0-9 _ . : - "
             "(starting with a letter, digit or _, no '..')",
+            limit=MAX_NAME_LENGTH if len(name) > MAX_NAME_LENGTH else None,
         )
     return name
 
@@ -36,7 +37,8 @@ def check_key(key: object, field: str, longest: int = MAX_KEY_LENGTH) -> str:
     except UnicodeEncodeError:
         raise InvalidName(field, "is not valid Unicode") from None
     if not 1 <= size <= longest or "\x00" in key:
-        raise InvalidName(field, f"must be 1 to {longest} bytes without NUL, not {size} bytes")
+        limit = longest if size > longest else None
+        raise InvalidName(field, f"must be 1 to {longest} bytes without NUL, not {size} bytes", limit=limit)
     return key
 
 

@@ -133,5 +133,5 @@ def check_names(names: Iterable[str], field: str) -> tuple[str, ...]:
     """The queues or types of a token, checked."""
     found = tuple(check_name(each, f"{field}[{i}]") for i, each in enumerate(names))
     if len(found) > MAX_LISTED:
-        raise InvalidOption(field, f"has {len(found)} entries, the limit is {MAX_LISTED}")
+        raise InvalidOption(field, f"has {len(found)} entries, the limit is {MAX_LISTED}", limit=MAX_LISTED)
     return found

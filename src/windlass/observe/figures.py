@@ -57,6 +57,8 @@ class Figures:
         self._memory = memoryview(bytearray(SIZE) if memory is None else memory)
         self._words = self._memory[:_NAMES_AT].cast("q")
         self.descriptor = descriptor
+        self.is_absorbed = False
+        """Whether another process adds them to its own: this one must not show them besides."""
         self._rows: dict[tuple[str, str], int] = {}
         # A signal handler may enqueue in the midst of a count of its own thread: a plain lock would never be free.
         self._lock = rlock()
@@ -89,6 +91,14 @@ class Figures:
         """Add to a counter of a queue and type."""
         with self._lock:
             self._words[self._row(queue, type_) + _COLUMN[name]] += number
+
+    def count_started(self, queue: str, type_: str) -> None:
+        """Count an attempt that is started. Once per job, so without the lock: only one thread starts attempts."""
+        row = self._rows.get((queue, type_))
+        if row is None:
+            self.count("started", queue, type_)
+        else:
+            self._words[row + _STARTED] += 1
 
     def count_total(self, name: str) -> None:
         """Add one to a total."""
@@ -193,6 +203,7 @@ class Figures:
 
 
 _COLUMN = {name: index for index, name in enumerate(COUNTERS)}
+_STARTED = _COLUMN["started"]
 
 
 def _add_time(words: memoryview, place: int, bounds: tuple[Micros, ...], length: Micros, weight: int) -> None:

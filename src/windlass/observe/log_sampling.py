@@ -23,36 +23,42 @@ class Kind(NamedTuple):
     error: str
 
 
-def sample_failures(emit: Emit) -> Emit:
-    """The same listener, which receives repeated failures as one count per window."""
-    seen: dict[Kind, int] = {}
+class FailureSampling:
+    """A listener that receives repeated failures as one count per window."""
 
-    def sampled(event: Event) -> None:
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._seen: dict[Kind, int] = {}
+
+    def __call__(self, event: Event) -> None:
         if not isinstance(event, AttemptEnded) or event.status not in (Status.FAILED, Status.DEAD):
-            emit(event)
+            self._emit(event)
             return
         kind = Kind(event.type, event.queue, event.status, (event.error or "").partition(":")[0])
-        if kind not in seen and not _start(kind):
-            emit(event)
+        if kind not in self._seen and not self._start(kind):
+            self._emit(event)
             return
-        seen[kind] = seen.get(kind, 0) + 1
-        if seen[kind] <= MAX_ALIKE:
-            emit(event)
+        self._seen[kind] = self._seen.get(kind, 0) + 1
+        if self._seen[kind] <= MAX_ALIKE:
+            self._emit(event)
 
-    def _start(kind: Kind) -> bool:
+    def flush(self) -> None:
+        """The process ends: say what was only counted."""
+        for kind in list(self._seen):
+            self._end(kind)
+
+    def _start(self, kind: Kind) -> bool:
         """Open a window for a kind; False: there is no event loop to end it, or there are too many."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return False
-        if len(seen) >= MAX_KINDS:
+        if len(self._seen) >= MAX_KINDS:
             return False
-        loop.call_later(WINDOW, end, kind)
+        loop.call_later(WINDOW, self._end, kind)
         return True
 
-    def end(kind: Kind) -> None:
-        more = seen.pop(kind) - MAX_ALIKE
+    def _end(self, kind: Kind) -> None:
+        more = self._seen.pop(kind, 0) - MAX_ALIKE
         if more > 0:
-            emit(FailuresRepeated(**kind._asdict(), times=more, duration=WINDOW))
-
-    return sampled
+            self._emit(FailuresRepeated(**kind._asdict(), times=more, duration=WINDOW))

@@ -14,7 +14,6 @@ from windlass.core.events import (
     ClockJumped,
     DrainStarted,
     DutyFailed,
-    Emit,
     Event,
     HintsUnavailable,
     HookFailed,
@@ -50,7 +49,7 @@ from windlass.core.status import Status
 from windlass.core.text import cut
 from windlass.errors import ConfigError
 from windlass.observe.log_lines import ForTerminal, JsonLines, Lines, LogfmtLines, LogFormat
-from windlass.observe.log_sampling import sample_failures
+from windlass.observe.log_sampling import FailureSampling
 
 logger = logging.getLogger("windlass")
 
@@ -137,12 +136,18 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
             return logging.INFO, f"{what} {event.outcome}{took}" + (f": {event.error}" if event.error else "")
 
 
+def _mistyped(event: WorkerStarted) -> str:
+    """Served queues that the app does not name, as a note."""
+    strange = [name for name in event.queues if name not in event.app_queues] if event.app_queues else []
+    return f"; the app names no queue {', '.join(strange)}, but {', '.join(event.app_queues)}" if strange else ""
+
+
 def _info_sentence(event: Event) -> tuple[int, str]:
     match event:
         case WorkerStarted():
             return logging.INFO, (
                 f"worker {event.worker} serves {', '.join(event.queues)} with {event.processes} × "
-                f"{event.concurrency} slots on {event.store}"
+                f"{event.concurrency} slots on {event.store}{_mistyped(event)}"
             )
         case WorkerStopped():
             if event.signed_off:
@@ -153,7 +158,8 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case RunnerEnded():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case DrainStarted() if event.empty:
-            return logging.INFO, "nothing is left to do: stopping"
+            others = f"; jobs wait in queues that it does not serve: {', '.join(event.unserved)}"
+            return logging.INFO, f"nothing is left to do: stopping{others if event.unserved else ''}"
         case DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
         case HintsUnavailable():
@@ -231,7 +237,7 @@ def _ticks(count: int) -> str:
     return _count(count, "tick")
 
 
-def log_events(*, verbose: bool = False, format: str = "text") -> Emit:
+def log_events(*, verbose: bool = False, format: str = "text") -> FailureSampling:
     """A listener that writes to standard error; failures that repeat are counted instead of written one by one."""
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
@@ -239,7 +245,7 @@ def log_events(*, verbose: bool = False, format: str = "text") -> Emit:
         logger.addHandler(handler)
         logger.propagate = False
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    return sample_failures(log_event)
+    return FailureSampling(log_event)
 
 
 def formatter(format: str) -> logging.Formatter:

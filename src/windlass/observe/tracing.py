@@ -4,7 +4,7 @@ Nothing here needs OpenTelemetry: `windlass.contrib.otel` makes the spans, and a
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -75,8 +75,3 @@ def _carried(job: NewJob, carrier: Carrier) -> NewJob:
     if "traceparent" in meta or size_of(text) > INLINE_LIMIT:
         return job
     return msgspec.structs.replace(job, meta=text)
-
-
-def destinations(jobs: Sequence[NewJob]) -> list[str]:
-    """The queues that jobs go to."""
-    return sorted({job.queue for job in jobs})

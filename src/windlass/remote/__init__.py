@@ -1,5 +1,11 @@
 """An app behind a REST server: the face of `App` for programs without access to the store."""
 
-from windlass.remote.app import RemoteApp
+try:
+    from windlass.remote.app import RemoteApp
+except ModuleNotFoundError as error:
+    if error.name != "httpx":
+        raise
+    raise ModuleNotFoundError("windlass.remote needs httpx: pip install 'windlass[remote]'", name="httpx") from None
+from windlass.remote.problems import RemoteRefused
 
-__all__ = ["RemoteApp"]
+__all__ = ["RemoteApp", "RemoteRefused"]

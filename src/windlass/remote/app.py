@@ -1,26 +1,33 @@
 """RemoteApp: an app whose jobs are behind a REST server."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar, Unpack
 
 import msgspec
 
 from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.handle import Handle
+from windlass.core.flow.queue import QueueOptions
 from windlass.core.groups.ids import is_group_id
-from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, Job, NewJob
+from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime
 from windlass.core.status import Status
-from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, JobCancelled, StoreUnavailable
+from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidInput, InvalidOption, JobCancelled, StoreUnavailable
 from windlass.remote.connection import Connection
+from windlass.remote.problems import RemoteRefused
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
 from windlass.server.enqueue import MAX_BULK, BulkReceipt
+from windlass.server.jobs import JobRecord
+from windlass.server.operation import MissingScope
+from windlass.server.problem import Problem
 from windlass.store.contract import Store
 
 T = TypeVar("T")
 MIN_POLL, MAX_POLL = 0.05, 1.0
+NO_RESULT = "job {id} completed, and this token may not see its result: that needs the scope payloads"
 
 
 class RemoteApp(App):
@@ -32,10 +39,10 @@ class RemoteApp(App):
     """
 
     def __init__(
-        self, server: str | None = None, *, token: str | None = None, deadline: float | None = CLIENT_DEADLINE
+        self, server: str | None = None, *, token: str | None = None, deadline: Duration | None = CLIENT_DEADLINE
     ) -> None:
-        super().__init__("sqlite:///:remote:")
-        self._connection = connection = Connection(server, token, deadline)
+        super().__init__("sqlite:///:remote:", deadline=deadline)
+        self._connection = connection = Connection(server, token, self._deadline)
         self.jobs = RemoteJobs(self, connection)
         self.queues = RemoteQueues(self, connection)
         self.schedules = RemoteSchedules(self, connection)
@@ -49,6 +56,18 @@ class RemoteApp(App):
 
     def __repr__(self) -> str:
         return f"RemoteApp({self._connection.server!r}, {len(self.registry.types)} tasks)"
+
+    def queue(self, name: str, **options: Unpack[QueueOptions]) -> Never:
+        """Refused: the app of a worker declares queues. `queues.set` changes one."""
+        raise _not_here("queue", "queues.set(...)")
+
+    def schedule(self, *args: Any, **options: Any) -> Never:
+        """Refused: the app of a worker declares schedules. `schedules.add` makes one."""
+        raise _not_here("schedule", "schedules.add(...)")
+
+    def worker(self, **options: Any) -> Never:
+        """Refused: a worker needs the store itself."""
+        raise InvalidOption("worker", f"needs the store itself, and {self.store} is a server: use App(...)")
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; the next verb opens new ones."""
@@ -71,6 +90,10 @@ class RemoteApp(App):
         body = {"jobs": [_request(job) for job in jobs]}
         try:
             receipt = await self._connection.call("POST", "/jobs/bulk", BulkReceipt, body=body)
+        except InvalidInput as error:
+            if len(jobs) > 1:
+                raise
+            raise type(error)(error.field.removeprefix("jobs[0]."), error.problem) from None
         except StoreUnavailable as error:
             if error.maybe_done:
                 raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
@@ -83,20 +106,37 @@ class RemoteHandle(Handle[T], eq=False):
 
     async def aresult(self, timeout: Duration | None = None) -> T:
         """Wait until the job has ended, and return its result; the token needs the scope `payloads`."""
-        pause = MIN_POLL
         seconds = None if timeout is None else duration(timeout, "timeout") / SECOND
-        async with asyncio.timeout(seconds):
-            while not (job := await self._read()).finished:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, MAX_POLL)
+        job = await self._read()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                job = await self._ended(job)
+        if not job.finished:
+            job = await self._read()
+        if not job.finished:
+            raise TimeoutError(f"job {job.id} is still {job.status} after {seconds:g} s")
         if job.status is Status.CANCELLED:
             raise JobCancelled(job.id, job.reason or "no reason kept")
+        if job.status is Status.COMPLETED and "result" in job.hidden:
+            raise RemoteRefused(Problem(status=403, code=MissingScope.code, title=NO_RESULT.format(id=job.id)))
         return self._result_of(job)
 
-    async def _read(self) -> Job:
+    async def _ended(self, job: JobRecord) -> JobRecord:
+        pause = MIN_POLL
+        while not job.finished:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_POLL)
+            job = await self._read()
+        return job
+
+    async def _read(self) -> JobRecord:
         home: Any = self._home
-        found: Job = await home.jobs.aget(self.id)
+        found: JobRecord = await home.jobs._record(self.id)
         return found
+
+
+def _not_here(what: str, instead: str) -> InvalidOption:
+    return InvalidOption(what, f"is declared by the app of a worker, not through a server; to change one: {instead}")
 
 
 def _request(job: NewJob) -> dict[str, Any]:

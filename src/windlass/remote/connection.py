@@ -29,7 +29,7 @@ class Connection:
             raise ConfigError(f"server {self.server!r} should be a URL such as https://jobs.example.com")
         self._token = token or os.environ.get(TOKEN_VARIABLE, "")
         if not self._token:
-            raise ConfigError(f"there is no token for {self.server}: give token=, or set {TOKEN_VARIABLE}")
+            raise ConfigError(f"there is no token for {self.server}: set {TOKEN_VARIABLE}, or give token=")
         self._seconds = seconds
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 

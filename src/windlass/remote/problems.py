@@ -41,7 +41,7 @@ def _version(problem: Problem) -> str:
 
 
 def _invalid(kind: type[errors.InvalidInput]) -> Callable[[Problem], errors.WindlassError]:
-    return lambda problem: kind(problem.field or "body", _after_field(problem))
+    return lambda problem: kind(problem.field or "body", _after_field(problem), limit=problem.limit)
 
 
 _INVALID: tuple[type[errors.InvalidInput], ...] = (

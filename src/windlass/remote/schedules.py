@@ -68,8 +68,8 @@ class RemoteSchedules(Schedules):
     async def aresume(self, name: str, *, version: str | None = None) -> Schedule:
         return await self._patch(name, {"paused": False}, version)
 
-    async def arun(self, name: str) -> Handle[Any]:
-        receipt = await self._connection.call("POST", f"{_path(name)}/run", JobReceipt)
+    async def arun(self, name: str, *, version: str | None = None) -> Handle[Any]:
+        receipt = await self._connection.call("POST", f"{_path(name)}/run", JobReceipt, version=version)
         return self._home._handle(receipt.id, receipt.existing, Any)
 
     async def aremove(self, name: str, *, version: str | None = None) -> None:

@@ -26,7 +26,7 @@ from windlass.core.stats.timeline import By, Timeline
 from windlass.core.why.explain import Why
 from windlass.errors import InvalidName, InvalidOption, JobNotFound
 from windlass.remote.connection import Connection
-from windlass.server.jobs import JobList, PayloadList
+from windlass.server.jobs import JobList, JobRecord, PayloadList
 from windlass.server.queues import Purged, QueueList, QueueRecord, SettingsRecord
 from windlass.server.stats import JobCount, StatsRecord, WorkerList
 from windlass.store.records import Counts, JobFilter, Page, WorkerInfo
@@ -44,6 +44,9 @@ class RemoteJobs(Jobs):
 
     async def aget(self, id: JobRef, *, fetch: bool = True) -> Job:
         return await self._connection.get(_job(id), Job)
+
+    async def _record(self, id: JobRef) -> JobRecord:
+        return await self._connection.get(_job(id), JobRecord)
 
     async def alist(self, *, limit: int = 50, cursor: str | None = None, **wanted: Unpack[JobFilters]) -> Page[Job]:
         check_limit(limit)

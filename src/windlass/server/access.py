@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
+import ipaddress
+import re
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -30,7 +32,7 @@ NOTED_EVERY: Micros = 60 * SECOND
 """How often the last use of a token is written."""
 FAILURES = Rate(10, 60 * SECOND, 10)
 """Wrong tokens from one address."""
-
+_PORT = re.compile(r":[0-9]*$")
 
 Kind = Literal["token", "session"]
 
@@ -185,6 +187,22 @@ def _credential(request: Request) -> tuple[Kind, str]:
 def _key(kind: Kind, text: str) -> tuple[Kind, bytes]:
     """A token is no session, nor a session a token, whatever was valid as the other."""
     return kind, hashlib.sha256(text.encode()).digest()
+
+
+def serves_host(given: str, names: Collection[str]) -> bool:
+    """Whether a Host is this server: an address, localhost, or one of these names.
+
+    A page of another site that lets its own name point here (DNS rebinding) sends that name.
+    """
+    name = given.rpartition(":")[0] if _PORT.search(given) else given
+    name = name.strip("[]").removesuffix(".").lower()
+    if name == "localhost" or name.endswith(".localhost") or name in names:
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return not given  # no browser leaves it out
+    return True
 
 
 def _has_expired(token: Token) -> bool:

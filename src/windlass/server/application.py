@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,9 +16,10 @@ from starlette.types import Receive, Scope, Send
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
 from windlass.core.hidden import parse_hidden
+from windlass.core.moments import Duration
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
-from windlass.server.access import Access
+from windlass.server.access import Access, serves_host
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
@@ -32,7 +34,7 @@ from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
 from windlass.server.workers import beat, claims, settle
-from windlass.server.workers.service import WorkerService
+from windlass.server.workers.service import WorkerService, check_lease
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -58,14 +60,21 @@ class Application(Starlette):
 
     direct: Mapping[tuple[str, str], Endpoint] = {}
     """By method and path."""
+    hosts: Collection[str] | None = None
+    """Names that it answers for, beside localhost and addresses; None: all."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        found = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        found = self._find(scope) if scope["type"] == "http" else None
         if found is None:
             await super().__call__(scope, receive, send)
         else:
             await (await found(Request(scope, receive)))(scope, receive, send)
+
+    def _find(self, scope: Scope) -> Endpoint | None:
+        if self.hosts is not None and not serves_host(Headers(scope=scope).get("host", ""), self.hosts):
+            return _misdirected
+        return self.direct.get((scope["method"], scope["path"]))
 
 
 class ServerState(msgspec.Struct):
@@ -83,17 +92,20 @@ def asgi(
     *,
     rate: str = DEFAULT_RATE,
     environment: str = "",
+    hosts: Collection[str] | None = None,
     read_only: bool = False,
     hide: Iterable[str] = (),
     trace_url: str = "",
+    worker_lease: Duration = "30s",
     development: str | None = None,
 ) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production". A `read_only` server refuses every change. `hide`
-    names fields of payloads, results and meta that nobody is shown: `password` at any depth, or a path such as
-    `card.number`. `trace_url` is where traces are, with `{trace}` for the id. `development` is the text of a token
-    that is in no store, for `windlass dev`.
+    `environment` is shown on every page, such as "production". `hosts` are the names that it answers for, beside
+    localhost and addresses (None: all). A `read_only` server refuses every change. `hide` names fields of payloads,
+    results and meta that nobody is shown: `password` at any depth, or a path such as `card.number`. `trace_url` is
+    where traces are, with `{trace}` for the id. A worker over REST is taken for dead after a silence of
+    `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
 
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
@@ -102,7 +114,8 @@ def asgi(
     access = Access(app, limit, development, policy)
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
-    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
+    workers = WorkerService(app, check_lease(worker_lease), lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, workers)
     dispatcher = Dispatcher(app, access, state)
 
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
@@ -134,6 +147,7 @@ def asgi(
     ]
     served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
+    served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
     served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
     served.state.workers = state.workers
@@ -180,6 +194,12 @@ def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = F
         return await endpoint(request)
 
     return guarded
+
+
+async def _misdirected(request: Request) -> Response:
+    host = request.headers.get("host", "")[:100]
+    refused = Refused(421, "misdirected_request", f"this server does not answer for {host!r}; see --allowed-host")
+    return refusal(refused, request_id(request.headers))
 
 
 async def _style(request: Request) -> Response:

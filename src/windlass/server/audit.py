@@ -5,7 +5,7 @@ import msgspec
 from windlass.client.verbs.audit import AuditEntry
 from windlass.core.hidden import HiddenFields, conceal
 from windlass.core.tokens import Scope
-from windlass.server.cursor import make_cursor, read_cursor
+from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Operation
 
 

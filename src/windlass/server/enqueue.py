@@ -159,7 +159,7 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
         given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
         job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
-        raise type(error)(f"{place}{error.field}", error.problem) from None
+        raise type(error)(f"{place}{error.field}", error.problem, limit=error.limit) from None
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
@@ -221,7 +221,7 @@ def parse_value(text: bytes, field: str) -> Any:
     try:
         return _parse(text.decode())
     except RecursionError:
-        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels") from None
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
     except ValueError as error:
         raise InvalidPayload(field, f"is not JSON: {error}") from None
 

@@ -1,7 +1,8 @@
 """Jobs: read, list, cancel, retry, run, change."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -14,13 +15,15 @@ from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
-from windlass.errors import JobNotFound
+from windlass.errors import ChangedSince, JobNotFound
 from windlass.observe.tracing import trace_of
-from windlass.server.cursor import make_cursor, read_cursor
+from windlass.server.job_list import JobQuery, find_jobs
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
-MAX_PAGES = 10
-"""Pages of the store that one list of a limited token reads."""
+T = TypeVar("T")
+
+MAX_CHECKS = 10
+"""How often a job that changes again and again is looked at once more."""
 SECRET = ("payload", "result", "logs", "meta", "progress.note")
 
 
@@ -44,35 +47,13 @@ class PayloadList(msgspec.Struct):
     payloads: list[EarlierPayload]
 
 
-class CountQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A filter: every given field must match."""
-
-    status: tuple[Status, ...] = ()
-    type: str | None = None
-    queue: str | None = None
-    tenant: str | None = None
-    tag: str | None = None
-    parent: str | None = None
-    schedule: str | None = None
-
-    @property
-    def wanted(self) -> dict[str, Any]:
-        """The filter without the page."""
-        return {name: value for name in CountQuery.__struct_fields__ if (value := getattr(self, name))}
-
-
-class JobQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The filter of a list, and the page."""
-
-    limit: int = 50
-    cursor: str | None = None
-
-
 class JobList(msgspec.Struct):
     """One page, newest first; only `next_cursor: null` means the end."""
 
     jobs: list[JobRecord]
     next_cursor: str | None
+    searched_since: datetime | None = None
+    """If no index covers the search and it ended before a full page: from which moment on jobs were searched."""
 
 
 class JobPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -93,22 +74,10 @@ class DeleteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def list_jobs(call: Call) -> Answer:
-    """Jobs, newest first."""
-    query: JobQuery = call.query
-    wanted, rights = query.wanted, call.caller.rights
-    for name, covers in (("queue", rights.covers_queue), ("type", rights.covers_type)):
-        if name in wanted and not covers(wanted[name]):
-            return Answer(JobList([], None))
-    bound = {**wanted, "token": call.caller.id if rights.is_limited else ""}
-    position = read_cursor(query.cursor, bound)
-    found: list[Job] = []
-    for _ in range(MAX_PAGES):
-        page = await call.app.jobs.alist(**wanted, limit=query.limit - len(found), cursor=position)
-        found += filter(call.caller.sees_job, page.items)
-        position = page.next_cursor
-        if position is None or len(found) >= query.limit or not rights.is_limited:
-            break
-    return Answer(JobList([_record(call.caller, job) for job in found], make_cursor(position, bound)))
+    """Jobs, newest first. What no index covers is searched in the newest 100,000, for up to a second."""
+    found = await find_jobs(call, call.query)
+    records = [_record(call.caller, job) for job in found.jobs]
+    return Answer(JobList(records, found.next_cursor, found.searched_since))
 
 
 async def get_job(call: Call) -> Answer:
@@ -135,19 +104,22 @@ async def list_links(call: Call) -> Answer:
 
 async def cancel_job(call: Call) -> Answer:
     """Cancel a waiting job, ask a running one to stop; with `purge`, delete a finished one."""
-    before, version = await _matching_job(call)
+    jobs = call.app.jobs
     if call.query.purge:
-        await call.app.jobs.adelete(before.id, version=version)
+        await _apply(call, lambda job, version: jobs.adelete(job.id, version=version))
         return Answer(None, 204)
-    after = await call.app.jobs.acancel(before.id, call.query.reason, version=version)
+    after = await _apply(call, lambda job, version: jobs.acancel(job.id, call.query.reason, version=version))
     return _changed(call, after, 202 if after.status is Status.RUNNING else 200)
 
 
 async def retry_job(call: Call) -> Answer:
     """Run a dead, cancelled, completed or failed job again, with a new budget of attempts."""
-    job, version = await _matching_job(call)
-    payload = None if call.body.payload is UNSET else await _edited(call, job.id, call.body.payload)
-    return _changed(call, await call.app.jobs.aretry(job.id, payload=payload, version=version))
+
+    async def retry(job: Job, version: str | None) -> Job:
+        payload = None if call.body.payload is UNSET else await _edited(call, job.id, call.body.payload)
+        return await call.app.jobs.aretry(job.id, payload=payload, version=version)
+
+    return _changed(call, await _apply(call, retry))
 
 
 async def list_payloads(call: Call) -> Answer:
@@ -168,20 +140,21 @@ async def _edited(call: Call, id_: str, payload: dict[str, Any]) -> dict[str, An
 
 async def run_job(call: Call) -> Answer:
     """Run a scheduled or failed job now."""
-    job, version = await _matching_job(call)
-    return _changed(call, await call.app.jobs.arun_now(job.id, version=version))
+    return _changed(call, await _apply(call, lambda job, version: call.app.jobs.arun_now(job.id, version=version)))
 
 
 async def change_job(call: Call) -> Answer:
     """Change a waiting job; a new payload is checked by the task's schema where the server knows the task."""
-    job, version = await _matching_job(call)
     given = msgspec.structs.asdict(call.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
-    if "queue" in changes:
-        call.caller.need_queue(changes["queue"], job.type)
-    if "payload" in changes:
-        changes["payload"] = await _edited(call, job.id, changes["payload"])
-    return _changed(call, await call.app.jobs.achange(job.id, **changes, version=version))
+
+    async def change(job: Job, version: str | None) -> Job:
+        if "queue" in changes:
+            call.caller.need_queue(changes["queue"], job.type)
+        edited = {"payload": await _edited(call, job.id, changes["payload"])} if "payload" in changes else {}
+        return await call.app.jobs.achange(job.id, **{**changes, **edited}, version=version)
+
+    return _changed(call, await _apply(call, change))
 
 
 async def visible_job(call: Call, *, fetch: bool = False) -> Job:
@@ -195,10 +168,22 @@ async def visible_job(call: Call, *, fetch: bool = False) -> Job:
     return job
 
 
-async def _matching_job(call: Call) -> tuple[Job, str | None]:
-    """The job of the path, and the version that a change of it must find (If-Match)."""
-    job = await visible_job(call)
-    return job, call.expected(job.version, f"job {job.id}")
+async def _apply(call: Call, change: Callable[[Job, str | None], Awaitable[T]]) -> T:
+    """Change the job of the path, at the version of If-Match.
+
+    For a limited token it must be the job that its limits were checked for: one that has changed since is checked
+    again, because it may be in another queue now.
+    """
+    for is_last in (False,) * MAX_CHECKS + (True,):
+        job = await visible_job(call)
+        version = call.expected(job.version, f"job {job.id}")
+        checked = job.version if call.caller.rights.is_limited else None
+        try:
+            return await change(job, version or checked)
+        except ChangedSince:
+            if version is not None or is_last:
+                raise
+    raise AssertionError
 
 
 def _changed(call: Call, job: Job, status: int = 200) -> Answer:
@@ -213,87 +198,40 @@ def _record(caller: Caller, job: Job) -> JobRecord:
     return JobRecord(**fields) if caller.sees_payloads else JobRecord(**{**fields, "logs": ()}, hidden=SECRET)
 
 
+def _get(path: str, handler: Any, summary: str, answer: Any, query: Any = None) -> Operation:
+    return Operation(
+        method="GET",
+        path=path,
+        scope=Scope.READ,
+        handler=handler,
+        summary=summary,
+        query=query,
+        answers={200: answer},
+    )
+
+
+def _change(method: str, path: str, handler: Any, summary: str, **more: Any) -> Operation:
+    return Operation(
+        method=method,
+        path=_PATH + path,
+        scope=Scope.OPERATE,
+        handler=handler,
+        summary=summary,
+        headers=("If-Match",),
+        **{"answers": {200: JobRecord}, **more},
+    )
+
+
 _PATH = "/jobs/{id}"
+_DELETED = {200: JobRecord, 202: JobRecord, 204: None}
 OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/jobs",
-        scope=Scope.READ,
-        handler=list_jobs,
-        summary="List jobs, newest first",
-        query=JobQuery,
-        answers={200: JobList},
-    ),
-    Operation(
-        method="GET",
-        path=_PATH,
-        scope=Scope.READ,
-        handler=get_job,
-        summary="Read a job",
-        answers={200: JobRecord},
-    ),
-    Operation(
-        method="GET",
-        path=f"{_PATH}/why",
-        scope=Scope.READ,
-        handler=explain_job,
-        summary="Why a job does not run",
-        answers={200: Why},
-    ),
-    Operation(
-        method="GET",
-        path=f"{_PATH}/links",
-        scope=Scope.READ,
-        handler=list_links,
-        summary="The chain of a job",
-        answers={200: Links},
-    ),
-    Operation(
-        method="GET",
-        path=f"{_PATH}/payloads",
-        scope=Scope.READ,
-        handler=list_payloads,
-        summary="Payloads that a job had before operators changed them",
-        answers={200: PayloadList},
-    ),
-    Operation(
-        method="DELETE",
-        path=_PATH,
-        scope=Scope.OPERATE,
-        handler=cancel_job,
-        summary="Cancel a job, or delete a finished one",
-        query=DeleteQuery,
-        answers={200: JobRecord, 202: JobRecord, 204: None},
-        headers=("If-Match",),
-    ),
-    Operation(
-        method="PATCH",
-        path=_PATH,
-        scope=Scope.OPERATE,
-        handler=change_job,
-        summary="Change a waiting job",
-        body=JobPatch,
-        answers={200: JobRecord},
-        headers=("If-Match",),
-    ),
-    Operation(
-        method="POST",
-        path=f"{_PATH}/retry",
-        scope=Scope.OPERATE,
-        handler=retry_job,
-        summary="Run a finished or failed job again",
-        body=RetryRequest,
-        optional_body=True,
-        answers={200: JobRecord},
-        headers=("If-Match",),
-    ),
-    Operation(
-        method="POST",
-        path=f"{_PATH}/run",
-        scope=Scope.OPERATE,
-        handler=run_job,
-        summary="Run a scheduled or failed job now",
-        answers={200: JobRecord},
-        headers=("If-Match",),
-    ),
+    _get("/jobs", list_jobs, "List jobs, newest first", JobList, JobQuery),
+    _get(_PATH, get_job, "Read a job", JobRecord),
+    _get(f"{_PATH}/why", explain_job, "Why a job does not run", Why),
+    _get(f"{_PATH}/links", list_links, "The chain of a job", Links),
+    _get(f"{_PATH}/payloads", list_payloads, "Payloads that a job had before operators changed them", PayloadList),
+    _change("DELETE", "", cancel_job, "Cancel a job, or delete a finished one", query=DeleteQuery, answers=_DELETED),
+    _change("PATCH", "", change_job, "Change a waiting job", body=JobPatch),
+    _change("POST", "/retry", retry_job, "Run a finished or failed job again", body=RetryRequest, optional_body=True),
+    _change("POST", "/run", run_job, "Run a scheduled or failed job now"),
 )

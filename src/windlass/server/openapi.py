@@ -13,6 +13,8 @@ _REFUSALS = {
     "400": "The request cannot be read",
     "401": "No valid token",
     "403": "The token lacks the scope, or is limited to other queues or types",
+    "408": "The body did not come in time",
+    "421": "This server does not answer for that host",
     "429": "Too many requests",
     "503": "The store does not answer; `maybe_done` says whether the call may have taken effect",
 }

@@ -66,6 +66,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     field: str | None = None
     """What is wrong, if it is a part of the request."""
     limit: int | None = None
+    """The maximum that it exceeds."""
     job: str | None = None
     """The job that the error is about, such as the holder of a key."""
     maybe_done: bool = False
@@ -93,6 +94,7 @@ def problem_of(error: WindlassError) -> Problem:
         code=error.code,
         title=str(error),
         field="If-Match" if isinstance(error, ChangedSince) else getattr(error, "field", None),
+        limit=getattr(error, "limit", None),
         job=_job_of(error),
         maybe_done=isinstance(error, EnqueueUnknown) or bool(getattr(error, "maybe_done", False)),
     )

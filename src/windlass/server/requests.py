@@ -49,7 +49,10 @@ async def once(call: Call, jobs: int, work: Work) -> Answer:
     if key is None:
         return await work([None] * jobs)  # ids that this process makes are known to be new
     if not 1 <= len(key) <= MAX_KEY or not key.isprintable():
-        raise Refused(422, "invalid_option", f"must be 1 to {MAX_KEY} printable characters", field=IDEMPOTENCY_KEY)
+        problem = f"must be 1 to {MAX_KEY} printable characters"
+        raise Refused(
+            422, "invalid_option", problem, field=IDEMPOTENCY_KEY, limit=MAX_KEY if len(key) > MAX_KEY else None
+        )
     scope = "\0".join((call.caller.id, call.operation.method, call.operation.path, key))
     attempt = _Attempt((await call.app._ready()).documents, hashlib.sha256(scope.encode()).hexdigest())
     if (replayed := await attempt.begin(hashlib.sha256(call.text).hexdigest())) is not None:

@@ -148,7 +148,8 @@ async def remove_schedule(call: Call) -> Answer:
 
 async def run_schedule(call: Call) -> Answer:
     """Enqueue its job now."""
-    handle = await call.app.schedules.arun((await _schedule(call)).name)
+    schedule, version = await _matching_schedule(call)
+    handle = await call.app.schedules.arun(schedule.name, version=version)
     receipt = JobReceipt(id=handle.id, status=Status.PENDING, existing=handle.existing)
     return Answer(receipt, 200 if handle.existing else 201)
 
@@ -161,9 +162,13 @@ async def _schedule(call: Call) -> Schedule:
 
 
 async def _matching_schedule(call: Call) -> tuple[Schedule, str | None]:
-    """The schedule of the path, and the version that a change of it must find (If-Match)."""
+    """The schedule of the path, and the version that a change of it must find (If-Match).
+
+    For a limited token it is the one that its limits were checked for.
+    """
     schedule = await _schedule(call)
-    return schedule, call.expected(schedule.version, f"schedule {schedule.name!r}")
+    version = call.expected(schedule.version, f"schedule {schedule.name!r}")
+    return schedule, schedule.version if version is None and call.caller.rights.is_limited else version
 
 
 def _with_payload(call: Call, schedule: Schedule, payload: dict[str, Any]) -> NewJob:
@@ -277,5 +282,6 @@ OPERATIONS = (
         handler=run_schedule,
         summary="Enqueue the job of a schedule now",
         answers={201: JobReceipt, 200: JobReceipt},
+        headers=("If-Match",),
     ),
 )

@@ -30,6 +30,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     rate: str = DEFAULT_RATE
     proxies: tuple[str, ...] = ()
     """Addresses whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    hosts: tuple[str, ...] = ()
+    """Names that it answers for. None: on loopback without a proxy localhost alone, elsewhere all."""
     unready: float = 1.0
     """Seconds between the failing of /readyz and the end of listening."""
     drain: float = 30.0
@@ -42,6 +44,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of payloads, results and meta that are not shown."""
     trace_url: str = ""
     """Where a trace is, with `{trace}` for its id."""
+    worker_lease: str = "30s"
+    """The silence after which a worker over REST is taken for dead."""
     certificate: str | None = None
     key: str | None = None
     development: str | None = None
@@ -68,8 +72,9 @@ async def serve(app: App, config: ServerConfig) -> None:
 
 def make_server(app: App, config: ServerConfig) -> "Server":
     """A server that is not started yet."""
-    names = ("rate", "environment", "read_only", "hide", "trace_url", "development")
-    served = asgi(app, **{name: getattr(config, name) for name in names})
+    names = ("rate", "environment", "read_only", "hide", "trace_url", "worker_lease", "development")
+    hosts = config.hosts or (() if is_loopback(config.host) and not config.proxies else None)
+    served = asgi(app, hosts=hosts, **{name: getattr(config, name) for name in names})
     return Server(_uvicorn(served, config), served.state.probes, config.unready)
 
 

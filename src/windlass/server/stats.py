@@ -8,23 +8,23 @@ import msgspec
 
 from windlass.client.tasks.task import Definition
 from windlass.core.jobs.job import DEFAULT_QUEUE
-from windlass.core.moments import MAX_DURATION, SECOND
+from windlass.core.moments import MAX_DURATION, SECOND, to_datetime
 from windlass.core.stats.meter import Recent
 from windlass.core.stats.scale import Scale, scale
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
-from windlass.server.jobs import CountQuery
+from windlass.server.job_list import CountQuery
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.store.clock import since_boot
-from windlass.store.records import WorkerInfo
+from windlass.store.records import NEWEST, JobEnd, WorkerInfo
 
 MAX_DEAD = 20_000
 """Dead jobs that are grouped, the newest."""
-GROUPING_SECONDS = 3.0
+GROUPING_SECONDS = 0.7
 COUNT_SECONDS = 5.0
 MAX_COUNT = 100_000
-DEAD_PAGE = 1_000
+DEAD_PAGE = 500
 
 
 class WorkerList(msgspec.Struct):
@@ -216,29 +216,31 @@ async def get_scale(call: Call) -> Answer:
 async def group_dead(call: Call) -> Answer:
     """The newest dead jobs by type and error."""
     groups: dict[tuple[str, str | None], DeadGroup] = {}
-    read, cursor, ends = 0, None, since_boot() + GROUPING_SECONDS * SECOND
-    while read < MAX_DEAD and since_boot() < ends:
-        page = await call.app.jobs.alist(status="dead", limit=DEAD_PAGE, cursor=cursor)
-        for job in page.items:
-            if not call.caller.sees_job(job):
-                continue
-            read += 1
-            at = job.finished_at or job.updated_at
-            kind = job.error.type if job.error else None
-            group = groups.get((job.type, kind))
-            if group is None:
-                message = job.error.message if job.error else job.reason
-                groups[job.type, kind] = DeadGroup(
-                    type=job.type, error=kind, count=1, first_at=at, last_at=at, message=message, newest=job.id
-                )
-            else:
-                group.count += 1
-                group.first_at, group.last_at = min(group.first_at, at), max(group.last_at, at)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
+    operator = (await call.app._ready()).operator
+    read, before, complete, ends = 0, NEWEST, False, since_boot() + GROUPING_SECONDS * SECOND
+    while read < MAX_DEAD and since_boot() < ends and not complete:
+        page = await operator.dead_ends(DEAD_PAGE, before)
+        for end in page:
+            if call.caller.rights.covers(end.queue, end.type):
+                read += 1
+                _add_to_group(groups, end)
+        complete = len(page) < DEAD_PAGE
+        before = (page[-1].at, page[-1].id) if page else before
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.type))
-    return Answer(DeadGroups(ordered, read, cursor is None))
+    return Answer(DeadGroups(ordered, read, complete))
+
+
+def _add_to_group(groups: dict[tuple[str, str | None], DeadGroup], end: JobEnd) -> None:
+    """Ends come latest first."""
+    kind, at = end.error.type if end.error else None, to_datetime(end.at)
+    group = groups.get((end.type, kind))
+    if group is not None:
+        group.count, group.first_at = group.count + 1, at
+        return
+    message = end.error.message if end.error else end.reason
+    groups[end.type, kind] = DeadGroup(
+        type=end.type, error=kind, count=1, first_at=at, last_at=at, message=message, newest=end.id
+    )
 
 
 def _is_seen(call: Call, worker: WorkerInfo) -> bool:

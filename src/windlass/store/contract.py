@@ -21,11 +21,14 @@ from windlass.core.why.facts import WhyFacts
 from windlass.store.contract_upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
 from windlass.store.documents import DocumentStore
 from windlass.store.records import (
+    NEWEST,
     Admitted,
     ClaimRequest,
     Counts,
     Ends,
+    FailureKey,
     Held,
+    JobEnd,
     JobFilter,
     JobPage,
     Note,
@@ -165,8 +168,14 @@ class OperatorStore(Protocol):
     async def counts(self) -> Counts:
         """Jobs by queue and status, exact."""
 
-    async def failures(self, limit: int) -> list[Job]:
-        """Failed and dead jobs, latest failure first; the cost does not depend on the number of jobs."""
+    async def failures(self, limit: int, before: FailureKey = NEWEST) -> list[Job]:
+        """Failed and dead jobs before a place, latest failure first; the cost does not depend on their number.
+
+        A store may return fewer than there are, but at least 100.
+        """
+
+    async def dead_ends(self, limit: int, before: FailureKey = NEWEST) -> Sequence[JobEnd]:
+        """How dead jobs ended, latest first: as `failures`, but without their contents."""
 
     async def ended(self, since: Micros | None, after: JobId | None, limit: int) -> Ends:
         """Kept jobs that ended at or after a moment, by moment and id: those after (since, after). Without a moment

@@ -122,7 +122,7 @@ def _unknown(url: str) -> ConfigError:
             f"{redact(url)} is no address of a store: of an SQLite file, write sqlite:///{redact(url)}"
         )
     if scheme in ("http", "https"):
-        return ConfigError(f"{redact(url)} is a REST server and no store: use windlass.remote.RemoteApp, or --server")
+        return ConfigError(f"{redact(url)} is a REST server and no store: use windlass.remote.RemoteApp for it")
     known = "sqlite:///file.db, postgresql://user@host/database and redis://host:6379/0, or SQLAlchemy's spelling"
     return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has {known}")
 

@@ -10,6 +10,7 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job, JobError, LogLine, Progress
 from windlass.core.moments import Micros
+from windlass.core.search import Contains
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 
@@ -135,6 +136,8 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str | None = None
     id_end: str | None = None
     """The last characters of the id."""
+    contains: tuple[Contains, ...] = ()
+    """Texts in fields; a job whose text is not as Windlass stores it may be left out."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -185,6 +188,11 @@ class Ends(msgspec.Struct, frozen=True):
 
     now: Micros
     ends: tuple[JobEnd, ...]
+
+
+FailureKey = tuple[Micros, JobId]
+"""The moment of a failure and its job: a place in the list of failures."""
+NEWEST: FailureKey = (2**52, "ffffffff-ffff-ffff-ffff-ffffffffffff")
 
 
 class Transition(msgspec.Struct, frozen=True):

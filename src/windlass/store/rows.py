@@ -8,10 +8,10 @@ import msgspec
 from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.jobs.version import version_of
-from windlass.core.moments import SECOND, Micros, to_datetime
+from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
 from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter
 from windlass.core.status import FINISHED, Status
-from windlass.store.records import JobEnd, Note, WorkerInfo
+from windlass.store.records import FailureKey, JobEnd, Note, WorkerInfo
 
 SHARED = (
     "id, queue, type, payload, status, reason, sort_priority, attempt, max_attempts, failures, crashes, rescues, "
@@ -55,6 +55,11 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
     fields["lease_expires_at"] = _moment(lease_ends)
     return Job(**fields)
+
+
+def failure_key(job: Job) -> FailureKey:
+    """Its place in the list of failures."""
+    return to_micros(job.finished_at or job.updated_at), job.id
 
 
 def to_job_end(row: tuple[Any, ...]) -> JobEnd:

@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass.client.app import App
+from windlass.client.tasks.options import JobOptions
 from windlass.client.tasks.task import Definition, Task
 from windlass.core.codec import decode
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.moments import Duration, Micros, duration, show_duration, to_micros
 from windlass.core.status import WAITING, Status
-from windlass.errors import ConfigError
+from windlass.errors import ConfigError, InvalidOption, InvalidPayload
 from windlass.store.drive import running_loop
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
             held = decode(wanted.payload)
             return _Terms(type=wanted.type, payload=held, exact=True, queue=queue, delay=micros)
         definition = _definition(app, wanted)
-        held = definition.signature.part(args, kwargs)
+        held = _arguments(definition, args, kwargs)
         return _Terms(type=definition.type, payload=held, queue=queue, delay=micros)
 
     def fit(self, job: Job) -> bool:
@@ -131,6 +132,16 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
         where = "" if self.queue is None else f" in queue {self.queue}"
         when = "" if self.delay is None else f", due after {show_duration(self.delay)}"
         return f"{self.type}({', '.join([*shown_arguments(self.payload), *open_end])}){where}{when}"
+
+
+def _arguments(definition: Definition, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return definition.signature.part(args, kwargs)
+    except InvalidPayload as error:
+        if error.field not in JobOptions.__annotations__:
+            raise
+        compared = "count, queue and delay are compared here; for others look at the jobs that are returned"
+        raise InvalidOption(error.field, f"is not an argument of {definition.type}; {compared}") from None
 
 
 def _check_app(app: App) -> None:

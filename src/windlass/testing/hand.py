@@ -17,6 +17,7 @@ from windlass.core.jobs.outcome import Outcome, Raised, decide
 from windlass.core.moments import MAX_DURATION, SECOND, Duration, Micros, duration, to_datetime, to_micros
 from windlass.core.names import check_name
 from windlass.core.status import Status
+from windlass.core.suggest import unknown_option
 from windlass.errors import ConfigError, InvalidOption
 from windlass.store.clock import ManualClock, since_boot
 from windlass.store.contract import Store
@@ -51,6 +52,14 @@ class RunOptions(TypedDict, total=False):
     raise_errors: bool
     queues: Iterable[str]
     limit: int
+
+
+def hand_of(app: App, options: RunOptions) -> "Hand":
+    """A hand with these options; raises InvalidOption for one that does not exist."""
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            raise unknown_option(name, RunOptions.__annotations__, "an option of run_all")
+    return Hand(app, **options)
 
 
 class Hand:

@@ -9,7 +9,7 @@ from windlass.client.app import App
 from windlass.client.runtime.portal import refuse_on_loop
 from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND
-from windlass.testing.hand import Hand, RunOptions
+from windlass.testing.hand import RunOptions, hand_of
 from windlass.testing.hooks import Life
 from windlass.testing.report import Report
 from windlass.worker.handlers.attempt import run_sync
@@ -28,7 +28,7 @@ def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
     time is real: a delayed job waits, unless `app.jobs.run_now(job.id)` makes it due.
     """
     refuse_on_loop("run_all")
-    hand, life, wait = Hand(app, **options), Life(app), app._portal().run
+    hand, life, wait = hand_of(app, options), Life(app), app._portal().run
     # A factory, so that the thread's own event loop is not touched.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner, ExitStack() as after:
         wait(hand.begin())
@@ -47,7 +47,7 @@ def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
 
 async def arun_all(app: App, **options: Unpack[RunOptions]) -> Report:
     """`run_all` for asynchronous tests: `async def` handlers run on this loop, `def` handlers in a thread."""
-    hand, life = Hand(app, **options), Life(app)
+    hand, life = hand_of(app, options), Life(app)
     async with AsyncExitStack() as after:
         await hand.begin()
         after.push_async_callback(hand.end)

@@ -213,7 +213,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         ends = [await Channel.over(each) for each in socket.socketpair()]
         table, mark = SharedTable.create(table_size(self._config)), secrets.token_hex(8)
         runner = Runner(os.getpid(), ends[0], table)
-        engine = Engine(self._app, store, self._config, table, ends[1], self._emit, mark)
+        engine = Engine(self._app, self._app._traced(store), self._config, table, ends[1], self._emit, mark)
         tasks: list[asyncio.Task[None]] = []
         try:
             await engine.start()

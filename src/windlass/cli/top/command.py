@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from windlass.cli.output import console, print_json
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
+from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
 from windlass.cli.top.snapshot import Hour, gather
@@ -21,7 +21,7 @@ PLAIN_WIDTH = 120
 def top(
     interval: Annotated[str, typer.Option(help="Look again so often, such as 1s or 500ms.")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="Print one frame and end, as without a terminal.")] = False,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:

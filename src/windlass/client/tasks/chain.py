@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
+from windlass.client.elsewhere import CHAIN, no_attribute
 from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.tasks.joint import joint_connection, own_connection
@@ -94,6 +95,11 @@ class Chain(Generic[T]):
     def _portal(self) -> Portal:
         return self._enqueuer._portal()
 
+    if not TYPE_CHECKING:  # a type checker would assume that every name exists
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, CHAIN)
+
 
 @overload
 def chain(last: Last[T], /) -> Chain[T]: ...
@@ -126,7 +132,7 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
     """
     given = (first, *links)
     if len(given) > MAX_LINKS:
-        raise InvalidOption("chain", f"has {len(given):,} links, the limit is {MAX_LINKS:,}")
+        raise InvalidOption("chain", f"has {len(given):,} links, the limit is {MAX_LINKS:,}", limit=MAX_LINKS)
     return Chain([_link(each, place) for place, each in enumerate(given, 1)])
 
 

@@ -18,7 +18,7 @@ from windlass.client.tasks.hooks import State
 from windlass.client.tasks.joint import own_connection
 from windlass.core.control import Cancel
 from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
-from windlass.core.moments import SECOND, Duration, duration
+from windlass.core.moments import SECOND, Duration, Micros, duration
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidOption, NotInJob
 from windlass.store.contract import Store
@@ -73,6 +73,9 @@ class Link(Protocol):
     def claimed(self) -> Claimed: ...
 
     @property
+    def started_after(self) -> Micros | None: ...
+
+    @property
     def is_async(self) -> bool: ...
 
     @property
@@ -83,8 +86,8 @@ class Link(Protocol):
 
     unawaited: str | None
     """The coroutine of ours that the handler made and never awaited."""
-    trace: str | None
-    """The id of the trace that the attempt belongs to."""
+    trace: tuple[str, str] | None
+    """The ids of the attempt's trace and span."""
 
     def job(self) -> Job: ...
 

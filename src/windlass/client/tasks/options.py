@@ -1,8 +1,7 @@
 """The options of tasks and jobs, checked before anything is stored."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from windlass.client.tasks.keys import check_key_terms, key_fields
@@ -14,6 +13,7 @@ from windlass.core.jobs.job import MAX_PRIORITY, MIN_PRIORITY
 from windlass.core.jobs.retry import RETRY_IN_META, RetryPolicy, StoredPolicy, add_to_meta
 from windlass.core.moments import Duration, duration, to_micros
 from windlass.core.names import MAX_CONCURRENCY_KEY_LENGTH, MAX_TAGS, check_key, check_name
+from windlass.core.suggest import unknown_option
 from windlass.core.text import shown
 from windlass.errors import InvalidOption
 
@@ -66,28 +66,6 @@ class TaskOptions(TypedDict, total=False):
     key_rate: str
     rate_cost: int
     run_in: Literal["process"]
-
-
-OPTIONS_ELSEWHERE = {
-    "countdown": "delay",
-    "eta": "run_at",
-    "task_id": "id",
-    "name": "type",
-    "retries": "max_attempts",
-    "max_retries": "max_attempts",
-    "retry_policy": "retry",
-    "retry_backoff": "retry",
-    "time_limit": "timeout",
-}
-"""Options of other queues, and the closest of ours."""
-
-
-def unknown_option(name: str, known: Collection[str], noun: str) -> InvalidOption:
-    """The error for an option that does not exist: with the closest that does."""
-    ours = OPTIONS_ELSEWHERE.get(name)
-    close = [ours] if ours in known else get_close_matches(name, known, n=1)
-    guess = f"did you mean {close[0]}? " if close else ""
-    return InvalidOption(name, f"is not {noun}; {guess}there are {', '.join(sorted(known))}")
 
 
 def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +133,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidOption("tags", f"must be a list of names, not {type(value).__name__}")
     if len(value) > MAX_TAGS:
-        raise InvalidOption("tags", f"has {len(value)} entries, the limit is {MAX_TAGS}")
+        raise InvalidOption("tags", f"has {len(value)} entries, the limit is {MAX_TAGS}", limit=MAX_TAGS)
     names = tuple(check_name(tag, f"tags[{i}]") for i, tag in enumerate(value))
     if len(set(names)) < len(names):
         raise InvalidOption("tags", "has an entry twice")

@@ -11,7 +11,7 @@ from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
-from windlass.client.tasks.options import TaskOptions, check_priority, unknown_option
+from windlass.client.tasks.options import TaskOptions, check_priority
 from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
@@ -20,7 +20,8 @@ from windlass.core.groups.ids import GROUP_TYPE
 from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
-from windlass.core.text import shown, suggest
+from windlass.core.suggest import suggest, unknown_option
+from windlass.core.text import shown
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -113,6 +114,10 @@ _ELSEWHERE = {
     "rate_limit": "it " + _OF_QUEUE.format('rate_limit="10/s"', "key_rate"),
     "max_concurrency": "it " + _OF_QUEUE.format("max_concurrency=4", "key_limit"),
     "tenant": 'it is said of a job: task.using(tenant="acme").enqueue(...)',
+    "autoretry_for": "every exception is retried; dead_on=(...) names those that are not",
+    "acks_late": "a job is always acknowledged after its attempt, never before",
+    "ignore_result": 'it is said of a queue: app.queue(name, retention={"completed": 0})',
+    "serializer": "arguments and results are JSON, by the annotations of the function",
     "bind": "a parameter annotated Context gets the context: def task(ctx: Context, ...)",
     **{
         name: f"it is said of a job: task.using({name}=...).enqueue(...)"
@@ -151,6 +156,8 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
 def _check_function(function: Callable[..., Any]) -> None:
     if not is_function(function):
         named = f"; its type is given as @app.task(type={function!r:.100})" if isinstance(function, str) else ""
+        if hasattr(function, "definition"):
+            named = "; it is a task already, and belongs to one app or set"
         raise ConfigError(f"a task is a function, not {type(function).__name__}{named}")
     name = function.__qualname__
     if function.__name__ == "<lambda>":

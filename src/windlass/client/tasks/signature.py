@@ -9,9 +9,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
-from windlass.client.tasks.options import OPTIONS_ELSEWHERE, JobOptions
+from windlass.client.tasks.options import JobOptions
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
+from windlass.core.suggest import OPTIONS_ELSEWHERE
 from windlass.errors import ConfigError, InvalidPayload
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -22,6 +23,7 @@ _REFUSED = {
 _WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _JSON = (str, int, float, bool, list, dict, type(None))
+_CONTEXT_NAMES = ("ctx", "context", "self")
 _UNTYPED = (inspect.Parameter.empty, Any, object)
 
 
@@ -177,7 +179,11 @@ class Signature:
     def _check_complete(self, given: Mapping[str, Any]) -> None:
         if not given.keys() >= self._needed:
             missing = [name for name in self._required if name not in given]
-            raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
+            needs = f"is missing: {self._type} needs {', '.join(self._required)}"
+            first = self._required[0]
+            if first in _CONTEXT_NAMES and first not in self._typed:
+                needs += f"; to get the context, annotate it: {first}: Context"
+            raise InvalidPayload(missing[0], needs)
 
     def _decode(self, text: str) -> dict[str, Any]:
         read = self._read(text)

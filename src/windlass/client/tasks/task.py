@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeV
 
 import msgspec
 
+from windlass.client.elsewhere import TASK, no_attribute
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.process_id import this_process
@@ -29,14 +30,6 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Errors = tuple[type[BaseException], ...]
-
-_USE_ENQUEUE = "; use enqueue(...), or using(delay=60).enqueue(...)"
-_LINK = "; use job(...), or in chain(...) the task itself"
-ELSEWHERE = {
-    **dict.fromkeys(("delay", "apply_async", "send", "defer"), _USE_ENQUEUE),
-    **dict.fromkeys(("s", "si", "signature"), _LINK),
-}
-"""Method names of other queues, and ours instead."""
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,8 +225,7 @@ class Task(Generic[P, R, T]):
     if not TYPE_CHECKING:  # a type checker would assume that every name exists
 
         def __getattr__(self, name: str) -> Any:
-            hint = ELSEWHERE.get(name, "")
-            raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)
+            raise no_attribute(self, name, TASK)
 
 
 class ContextTask(Task[P, R, T]):

@@ -54,7 +54,7 @@ class TaskSet(Registrar):
 
     def _app(self) -> Home:
         if self._home is None:
-            raise ConfigError(f"the task set of {self._place} is in no app yet: say app.include(…) before handing in")
+            raise ConfigError(f"the task set of {self._place} is in no app yet: enqueue after app.include(…)")
         return self._home[0]
 
     @property

@@ -17,6 +17,7 @@ from windlass.client.verbs.payloads import drop_payloads
 from windlass.core.ids import JobId, is_id, new_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
+from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
 from windlass.core.tokens import Rights
 from windlass.errors import InvalidOption, NotAllowedNow, WindlassError
@@ -169,16 +170,13 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
     if stored.state not in ("running", "stopping"):
         return False
     ids: Sequence[JobId] = ()
-    covered: Sequence[JobId] = ()
-    changed = 0
+    seen = changed = 0
     if stored.state == "running":
         ids = await store.operator.select(stored.wanted, PAGE, stored.after)
-        covered = await _covered(store, stored, ids)
-        moved = await _apply(store, blobs, stored, covered) if covered else []
-        changed = sum(1 for each in moved if each is not None and each.done)
+        seen, changed = await _do(store, blobs, stored, ids)
     ended: dict[str, Any] = {"state": "stopped" if stored.state == "stopping" else "done"} if not ids else {}
     after = ids[-1] if ids else stored.after
-    step = {"seen": stored.seen + len(covered), "changed": stored.changed + changed, "after": after, "beat": _now()}
+    step = {"seen": stored.seen + seen, "changed": stored.changed + changed, "after": after, "beat": _now()}
     while not await store.documents.replace(
         KIND, id, _text(msgspec.structs.replace(stored, **step, **ended)), document.version
     ):
@@ -193,12 +191,33 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
     return bool(ids)
 
 
-async def _covered(store: Store, stored: _Stored, ids: Sequence[JobId]) -> Sequence[JobId]:
+async def _do(store: Store, blobs: Offload | None, stored: _Stored, ids: Sequence[JobId]) -> tuple[int, int]:
+    """The verb on these jobs, as far as the limits cover them; returns how many were seen and how many changed.
+
+    A job must still be as it was when its limits were checked; one that has changed since is checked again.
+    """
     if not stored.queues and not stored.types and stored.error is None:
-        return ids
+        return len(ids), _count(await _apply(store, blobs, stored, ids, ANY_VERSION)) if ids else 0
+    seen = changed = 0
+    while ids:
+        covered = await _covered(store, stored, ids)
+        moved = await _apply(store, blobs, stored, list(covered), covered) if covered else []
+        ids = [each.id for each in moved if each is not None and each.stale]
+        seen, changed = seen + len(covered) - len(ids), changed + _count(moved)
+    return seen, changed
+
+
+async def _covered(store: Store, stored: _Stored, ids: Sequence[JobId]) -> Versions:
+    """The jobs that the limits cover, with their versions."""
     rights = Rights(scopes=frozenset(), queues=frozenset(stored.queues), types=frozenset(stored.types))
     jobs = [job for job in await store.operator.get(ids) if job is not None]
-    return [job.id for job in jobs if rights.covers(job.queue, job.type) and _has_error(job, stored.error)]
+    return {
+        job.id: job.version for job in jobs if rights.covers(job.queue, job.type) and _has_error(job, stored.error)
+    }
+
+
+def _count(moved: Sequence[Transition | None]) -> int:
+    return sum(1 for each in moved if each is not None and each.done)
 
 
 def _has_error(job: Job, error: str | None) -> bool:
@@ -211,15 +230,15 @@ def _described(stored: _Stored) -> str:
 
 
 async def _apply(
-    store: Store, blobs: Offload | None, stored: _Stored, ids: Sequence[JobId]
+    store: Store, blobs: Offload | None, stored: _Stored, ids: Sequence[JobId], versions: Versions
 ) -> Sequence[Transition | None]:
     match stored.verb:
         case "retry":
-            return await store.operator.retry(ids)
+            return await store.operator.retry(ids, versions)
         case "cancel":
-            return await store.operator.cancel(ids, stored.reason)
+            return await store.operator.cancel(ids, stored.reason, versions)
         case "delete":
-            moved = await store.operator.delete(ids)
+            moved = await store.operator.delete(ids, versions)
             await drop_payloads(store.documents, moved)
             await drop_blobs(store.operator, blobs, moved)
             return moved

@@ -10,6 +10,7 @@ from windlass.core.ids import JobId, JobRef, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.names import check_name
 from windlass.core.status import Status
+from windlass.core.suggest import STATUSES_ELSEWHERE, unknown_option
 from windlass.errors import InvalidOption
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page, Transition
@@ -44,7 +45,7 @@ def job_filter(**wanted: Unpack[JobFilters]) -> JobFilter:
     """The filter for a store; raises InvalidInput."""
     unknown = [name for name in wanted if name not in JobFilters.__annotations__]
     if unknown:
-        raise InvalidOption(unknown[0], f"is not a filter; there are {', '.join(JobFilters.__annotations__)}")
+        raise unknown_option(unknown[0], JobFilters.__annotations__, "a filter")
     type_, parent = wanted.get("type"), wanted.get("parent")
     return JobFilter(
         status=_statuses(wanted.get("status", ())),
@@ -68,7 +69,9 @@ def _statuses(given: str | Iterable[str]) -> tuple[Status, ...]:
     statuses = (given,) if isinstance(given, str) else tuple(given)
     for each in statuses:
         if each not in set(Status):
-            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}")
+            ours = STATUSES_ELSEWHERE.get(each)
+            guess = f"; did you mean {ours}?" if ours else ""
+            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}{guess}")
     return tuple(map(Status, statuses))
 
 

@@ -10,7 +10,7 @@ from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, amended
 from windlass.core.moments import Duration, duration
 from windlass.core.names import check_name
 from windlass.core.status import WAITING, Status
-from windlass.core.text import suggest
+from windlass.core.suggest import suggest
 from windlass.errors import InvalidOption, QueueNotFound
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Transition

@@ -13,7 +13,7 @@ from windlass.core.jobs.job import NewJob
 from windlass.core.names import check_name
 from windlass.core.schedules.firing import manual_job
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, amended, settings, without
-from windlass.core.text import suggest
+from windlass.core.suggest import suggest
 from windlass.errors import InvalidOption, ScheduleNotFound
 from windlass.store.schedules import ScheduleStore
 
@@ -32,7 +32,8 @@ class Schedules(Verbs):
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
         """A new schedule: `add("daily", report.job(), cron="0 9 * * 1-5", tz="Europe/Berlin")`."""
         refuse_connection(job)
-        added = await (await self._ready()).add(check_name(name, "schedule"), settings(job, **options))
+        said = settings(self._home._with_creation(job), **options)
+        added = await (await self._ready()).add(check_name(name, "schedule"), said)
         if added is None:
             raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
         await self._audit("schedule.add", name, after=_times(added))
@@ -55,7 +56,7 @@ class Schedules(Verbs):
         name first; `paused` pauses or resumes it in the same step.
         """
         refuse_connection(job)
-        said = settings(job, **options)
+        said = settings(None if job is None else self._home._with_creation(job), **options)
         if said == ScheduleSettings() and not reset and paused is None:
             raise InvalidOption(
                 "set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}"
@@ -87,12 +88,14 @@ class Schedules(Verbs):
         await self._audit("schedule.resume", name)
         return found
 
-    async def arun(self, name: str) -> Handle[Any]:
+    async def arun(self, name: str, *, version: str | None = None) -> Handle[Any]:
         """Enqueue its job now, paused or not; its ticks are not affected.
 
         With `overlap=False` the answer is the job before it, if that has not ended.
         """
-        job = manual_job(await self.aget(name), new_id(), this_process())
+        schedule = await self.aget(name)
+        schedule.check(version)
+        job = manual_job(schedule, new_id(), this_process())
         handle = (await self._home._enqueue_jobs([job], [self._home._returns(job.type)]))[0]
         await self._audit("schedule.run", name, after={"job": handle.id})
         return handle

@@ -14,6 +14,7 @@ from windlass.core.jobs.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.core.moments import DAY, SECOND, Duration, Micros, duration
 from windlass.core.names import check_name
 from windlass.core.status import FINISHED, Status
+from windlass.core.suggest import unknown_option
 from windlass.core.text import shown
 from windlass.errors import ChangedSince, InvalidOption
 
@@ -145,7 +146,7 @@ def settings(**options: Unpack[QueueOptions]) -> QueueSettings:
     """Settings as a program gives them, checked; None: not set."""
     unknown = [name for name in options if name not in _CHECKS]
     if unknown:
-        raise InvalidOption(unknown[0], f"is not a setting of a queue; there are {', '.join(_CHECKS)}")
+        raise unknown_option(unknown[0], _CHECKS, "a setting of a queue")
     return QueueSettings(**{name: _CHECKS[name](value) for name, value in options.items() if value is not None})
 
 
@@ -242,7 +243,8 @@ def _weight(tenant: str, weight: Any) -> float:
 
 def _check_number(weights: Mapping[str, float]) -> None:
     if len(weights) > MAX_WEIGHTS:
-        raise InvalidOption("weights", f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have 1")
+        problem = f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have 1"
+        raise InvalidOption("weights", problem, limit=MAX_WEIGHTS)
 
 
 def _ageing(value: Any) -> Micros:

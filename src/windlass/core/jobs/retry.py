@@ -15,7 +15,7 @@ from windlass.errors import ConfigError, InvalidTime
 _MAX_EXPONENT = 64
 """factor ** failures overflows long before any cap does."""
 
-_LENGTH = "a duration from 0 to 100 years"
+_LENGTH = "a duration such as 5 or '30s', from 0 to 100 years"
 
 
 def _whole(attempts: object) -> bool:
@@ -176,7 +176,7 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True, tag=True, metaclass=_From
         wrong = next((given for given, wait in zip(self.waits, waits, strict=True) if wait is None), None)
         rules: list[_Rule] = [
             ("waits", self.waits, f"1 to {MAX_ATTEMPTS - 1} durations", 0 < len(waits) < MAX_ATTEMPTS),
-            ("waits", wrong, "durations from 0 to 100 years", None not in waits),
+            ("waits", wrong, "durations from 0 to 100 years, such as Steps(1, '30s')", None not in waits),
             ("attempts", self.attempts, f"from 1 to {MAX_ATTEMPTS}", _whole(self.attempts)),
             ("jitter", self.jitter, "from 0 to 1", _between(0, self.jitter, 1)),
         ]

@@ -76,7 +76,11 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
     if not isinstance(text, str):
         raise InvalidTime(field, f"must be a text such as '0 9 * * 1-5', not {type(text).__name__}")
     if len(text) > MAX_EXPRESSION_LENGTH:
-        raise InvalidTime(field, f"must have at most {MAX_EXPRESSION_LENGTH} characters, not {len(text)}")
+        raise InvalidTime(
+            field,
+            f"must have at most {MAX_EXPRESSION_LENGTH} characters, not {len(text)}",
+            limit=MAX_EXPRESSION_LENGTH,
+        )
     if text.strip().startswith("@"):
         return _shorthand(text.strip(), field)
     words = list(_WORD.finditer(text))

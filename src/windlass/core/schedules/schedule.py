@@ -27,6 +27,7 @@ from windlass.core.moments import (
 from windlass.core.names import MAX_CONCURRENCY_KEY_LENGTH, check_key
 from windlass.core.schedules.cron import Cron, parse_cron, parse_zone
 from windlass.core.schedules.ticks import CatchUp, Timetable
+from windlass.core.suggest import unknown_option
 from windlass.core.text import shown
 from windlass.errors import ChangedSince, InvalidOption, InvalidTime, PayloadTooLarge, WindlassError
 
@@ -172,7 +173,7 @@ def settings(job: NewJob | None = None, **options: Unpack[ScheduleOptions]) -> S
     """Settings as a program gives them, checked; None: not set."""
     unknown = [name for name in options if name not in _CHECKS]
     if unknown:
-        raise InvalidOption(unknown[0], f"is not a setting of a schedule; there are {', '.join(_CHECKS)}")
+        raise unknown_option(unknown[0], _CHECKS, "a setting of a schedule")
     found = {name: _CHECKS[name](value) for name, value in options.items() if value is not None}
     if {"cron", "every"} <= found.keys():
         raise InvalidOption("every", "cannot be given together with cron")
@@ -280,7 +281,9 @@ def check_template(job: NewJob) -> None:
             )
     if size_of(job.payload) > INLINE_LIMIT:
         raise PayloadTooLarge(
-            "payload", f"of a schedule's job is {size_of(job.payload):,} bytes, the limit is {INLINE_LIMIT:,}"
+            "payload",
+            f"of a schedule's job is {size_of(job.payload):,} bytes, the limit is {INLINE_LIMIT:,}",
+            limit=INLINE_LIMIT,
         )
     for value, (name, (least, most)) in zip(_bounded(job), _BOUNDS.items(), strict=True):
         if value is not None and not least <= value <= most:

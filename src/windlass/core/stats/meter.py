@@ -50,6 +50,7 @@ class Histogram(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
+        """How many values there are."""
         return sum(self.buckets.values())
 
     def quantile(self, share: float) -> float | None:

@@ -89,7 +89,7 @@ def _blocked(facts: WhyFacts) -> list[Reason]:
         if facts.workers.know:
             return [Reason(code="parked", text="It was set aside; a worker knows its type now, and will free it.")]
         text = f"It was set aside, because no live worker knows the type {job.type}."
-        return [Reason(code="parked", text=text, do=_start_one(facts))]
+        return [Reason(code="parked", text=text, do=_start_another(facts))]
     if job.reason == WAITING_FOR_PARENT:
         return [_waiting_for_parents(facts)]
     if job.reason is None:
@@ -170,8 +170,7 @@ def _no_worker(facts: WhyFacts) -> list[Reason]:
         return [Reason(code="no_worker", text=text, do=_start_one(facts), count=0)]
     if not crew.know:
         text = f"None of the {_workers(crew.alive)} knows the type {job.type}."
-        do = f"start one with the app that has it: windlass worker module:app --queues {job.queue}"
-        return [Reason(code="no_worker", text=text, do=do, count=0)]
+        return [Reason(code="no_worker", text=text, do=_start_another(facts), count=0)]
     text = f"{_workers(crew.know)} know the type {job.type}, but none of them serves queue {job.queue}."
     text = (
         text if crew.know > 1 else text.replace("know ", "knows ", 1).replace("none of them serves", "does not serve")
@@ -273,6 +272,12 @@ def origin(facts: WhyFacts) -> list[Reason]:
 
 def _start_one(facts: WhyFacts) -> str:
     return f"windlass worker module:app --queues {facts.job.queue}"
+
+
+def _start_another(facts: WhyFacts) -> str:
+    """Without a command: the app that was given may lack the type too."""
+    old = "a task that was renamed keeps its old type in aliases=[...]"
+    return f"start a worker whose app has it, serving queue {facts.job.queue}; {old}"
 
 
 def _workers(count: int) -> str:

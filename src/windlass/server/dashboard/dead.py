@@ -4,16 +4,22 @@ from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.server.actions import NewAction, start_action
 from windlass.server.dashboard.confirm import Change, confirm
-from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, unknown_verb
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
 from windlass.server.stats import DeadGroup, DeadGroups, group_dead
 
 VERBS = ("retry", "delete")
+GROUPS_PER_PAGE = 100
 
 
 async def show_dead(view: View) -> Reply:
     """The groups, the largest first."""
     found: DeadGroups = (await view.ask(group_dead)).body
-    return Shown("dead.html", "Dead letters", {"found": found})
+    asked = view.asked("from")
+    start = int(asked) if asked.isdecimal() and len(asked) < 7 else 0
+    shown = found.groups[start : start + GROUPS_PER_PAGE]
+    more = link("/dead", **{"from": start + GROUPS_PER_PAGE}) if len(found.groups) > start + GROUPS_PER_PAGE else None
+    context = {"found": found, "shown": shown, "first": "/dead" if start else None, "more": more}
+    return Shown("dead.html", "Dead letters", context)
 
 
 async def act_on_group(view: View) -> Reply:

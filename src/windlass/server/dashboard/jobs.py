@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.verbs.search import FAILURES
+from windlass.core.search_text import Search, make_search, parse_search, search_fields, search_text
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
 from windlass.core.text import cut
 from windlass.core.tokens import Scope
@@ -12,63 +14,75 @@ from windlass.server.actions import NewAction, start_action
 from windlass.server.dashboard.confirm import Change, confirm
 from windlass.server.dashboard.numbers import count, counted
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
-from windlass.server.dashboard.search import Search, parse_search, search_text
-from windlass.server.jobs import DeleteQuery, JobList, JobQuery, cancel_job, get_job, list_jobs, retry_job
+from windlass.server.job_list import JobQuery
+from windlass.server.jobs import DeleteQuery, JobList, cancel_job, get_job, list_jobs, retry_job
+from windlass.server.operation import MissingScope
 from windlass.server.problem import Refused
-from windlass.server.stats import MAX_COUNT
+from windlass.server.stats import MAX_COUNT, JobCount
 
 PAGE_SIZE = 50
 MAX_SELECTED = 200
 VERBS = {"cancel": LIVE, "retry": RETRYABLE, "delete": FINISHED}
 """What can be done to many jobs, and the statuses that it applies to."""
 DONE = {"cancel": "cancelled", "retry": "retried", "delete": "deleted"}
+_OF_PAGE = ("q", "cursor", "said")
 _FILTERS = ("status", "type", "queue", "tenant", "tag", "parent", "schedule")
 
 
 async def show_jobs(view: View) -> Reply:
-    """A page of jobs, newest first."""
+    """A page of jobs: newest first, or the latest failure first if only failures are wanted."""
     if "q" in view.query:
         return await _searched(view, parse_search(view.asked("q")))
-    query = _query(view)
-    problem = ""
+    asked = make_search({name: values for name, values in view.query.items() if name not in _OF_PAGE})
+    query = _query(view, asked)
+    problem = asked.problem
     found = JobList([], None)
     try:
-        found = (await view.ask(list_jobs, query=query)).body
-    except InvalidInput as error:  # a name that no job can have
+        if not problem:
+            found = (await view.ask(list_jobs, query=query)).body
+    except (InvalidInput, MissingScope) as error:  # a name that no job can have, or contents that are hidden
         problem = str(error)
-    found_count = None if problem else await count(view, query.wanted)
-    here = link("/jobs", **query.wanted)
-    context = {
+    return Shown("jobs.html", "Jobs", await _context(view, asked, query, found, problem))
+
+
+async def _context(view: View, asked: Search, query: JobQuery, found: JobList, problem: str) -> dict[str, Any]:
+    found_count = None if problem else await _count(view, asked, query, found)
+    fields = search_fields(asked)
+    return {
         "jobs": found.jobs,
-        "older": link("/jobs", **query.wanted, cursor=found.next_cursor) if found.next_cursor else None,
-        "first": here if query.cursor else None,
+        "older": link("/jobs", **fields, cursor=found.next_cursor) if found.next_cursor else None,
+        "first": link("/jobs", **fields) if query.cursor else None,
         "query": query,
-        "text": search_text(query),
-        "tabs": _tabs(query),
+        "fields": fields,
+        "unindexed": bool(asked.terms),
+        "searched_since": found.searched_since,
+        "text": search_text(asked),
+        "tabs": _tabs(asked),
         "count": found_count,
         "counted": counted(found_count) if found_count else "",
         "problem": problem,
         "verbs": [verb for verb, on in VERBS.items() if not query.status or set(query.status) & on],
         "said": _said(view.asked("said")),
     }
-    return Shown("jobs.html", "Jobs", context)
+
+
+async def _count(view: View, asked: Search, query: JobQuery, found: JobList) -> JobCount | None:
+    """How many match: exactly where the store counts along or all of them are shown, else at least as many as are."""
+    if not asked.terms and set(asked.filters) <= {"status", "queue"} and not view.caller.rights.types:
+        return await count(view, asked.filters)
+    if query.cursor:
+        return None
+    return JobCount(len(found.jobs), found.next_cursor is None)
 
 
 async def _searched(view: View, search: Search) -> Reply:
     """Go to the job or the list that a text asks for."""
     if search.problem:
-        context: dict[str, Any] = {
-            "jobs": [],
-            "older": None,
-            "first": None,
-            "query": JobQuery(),
-            "text": view.asked("q"),
-        }
-        context |= {"tabs": _tabs(JobQuery()), "count": None, "counted": "", "problem": search.problem}
-        return Shown("jobs.html", "Jobs", {**context, "verbs": [], "said": None})
+        context = await _context(view, Search({}), JobQuery(), JobList([], None), search.problem)
+        return Shown("jobs.html", "Jobs", {**context, "verbs": [], "text": view.asked("q")})
     if search.id:
         return Moved(f"/jobs/{await _found(view, search.id)}")
-    return Moved(link("/jobs", **search.filters))
+    return Moved(link("/jobs", **search_fields(search)))
 
 
 async def _found(view: View, part: str) -> str:
@@ -83,18 +97,23 @@ async def _found(view: View, part: str) -> str:
     return id_
 
 
-def _query(view: View) -> JobQuery:
-    given: dict[str, Any] = {name: view.asked(name) for name in _FILTERS if view.asked(name)}
-    status = [each for value in view.query.get("status", ()) for each in value.split(",")]
-    given["status"] = tuple(Status(each) for each in status if each in set(Status))
-    return JobQuery(**given, limit=PAGE_SIZE, cursor=view.asked("cursor") or None)
+def _query(view: View, asked: Search) -> JobQuery:
+    statuses = tuple(map(Status, asked.filters.get("status", ())))
+    return JobQuery(
+        **{**asked.filters, "status": statuses},
+        q=search_text(Search({}, asked.terms)),
+        sort="failure" if statuses and FAILURES.issuperset(statuses) and "parent" not in asked.filters else "",
+        limit=PAGE_SIZE,
+        cursor=view.asked("cursor") or None,
+    )
 
 
-def _tabs(query: JobQuery) -> list[tuple[str, str, bool]]:
+def _tabs(asked: Search) -> list[tuple[str, str, bool]]:
     """A link for each status: its name, where to, whether it is shown now."""
-    rest = {name: value for name, value in query.wanted.items() if name != "status"}
-    every = [("all", link("/jobs", **rest), not query.status)]
-    return every + [(str(each), link("/jobs", status=str(each), **rest), query.status == (each,)) for each in Status]
+    fields = search_fields(asked)
+    now = fields.pop("status", [])
+    every = [("all", link("/jobs", **fields), not now)]
+    return every + [(str(each), link("/jobs", **fields, status=str(each)), now == [each]) for each in Status]
 
 
 async def change_jobs(view: View) -> Reply:
@@ -143,6 +162,8 @@ async def _change_one(view: View, verb: str, id_: str) -> bool:
 
 async def _change_matching(view: View, verb: str) -> Reply:
     """Start an action on all jobs that match the filter of the list."""
+    if view.given("unindexed"):
+        raise Refused(422, "not_by_search", "no index covers this search: tick the jobs, or act on a filter")
     filters = _filters_of_form(view)
     applies = sorted(VERBS[verb])
     statuses = [each for each in filters.get("status", []) if each in applies] or applies

@@ -16,7 +16,19 @@ from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
 from windlass.server.browser.session import cookie_of, drop_cookie
-from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, settings, workers
+from windlass.server.dashboard import (
+    actions,
+    audit,
+    dead,
+    job,
+    jobs,
+    overview,
+    queues,
+    schedules,
+    settings,
+    suggest,
+    workers,
+)
 from windlass.server.dashboard.figures import types
 from windlass.server.dashboard.forms import enqueue, schedule
 from windlass.server.dashboard.page import Download, Fields, Look, Moved, Page, Reply, Shown, View, link
@@ -39,6 +51,7 @@ PAGES: tuple[Page, ...] = (
     *types.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *suggest.PAGES,
     *settings.PAGES,
 )
 PAGE_SECONDS = 15.0

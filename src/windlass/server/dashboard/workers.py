@@ -6,7 +6,8 @@ import msgspec
 
 from windlass.core.status import Status
 from windlass.server.dashboard.page import Page, Reply, Shown, View, paged
-from windlass.server.jobs import JobQuery, JobRecord, list_jobs
+from windlass.server.job_list import JobQuery
+from windlass.server.jobs import JobRecord, list_jobs
 from windlass.server.stats import list_workers
 from windlass.store.records import WorkerInfo
 

@@ -1,7 +1,6 @@
 """Events: what listeners are told, which of them a listener gets, and their frames in the stream."""
 
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from windlass.core.ids import is_id
 from windlass.core.jobs.job import Job, Progress
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
 from windlass.core.schedules.schedule import Schedule
+from windlass.core.search import like
 from windlass.core.status import Status
 from windlass.core.tokens import Rights
 from windlass.errors import InvalidOption
@@ -98,12 +98,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     def _is_chosen(self, places: tuple[Place, ...]) -> bool:
         if self.queues and not any(queue in self.queues for queue, _ in places):
             return False
-        return not self.types or any(type_ and is_type(type_, self.types) for _, type_ in places)
-
-
-def is_type(type_: str, patterns: tuple[str, ...]) -> bool:
-    """Whether one of the patterns matches; `*` stands for any characters."""
-    return any(fnmatchcase(type_, pattern.replace("[", "[[]").replace("?", "[?]")) for pattern in patterns)
+        return not self.types or any(type_ and like(type_, each) for _, type_ in places for each in self.types)
 
 
 def make_filter(names: tuple[str, ...], queues: tuple[str, ...], types: tuple[str, ...], job: str) -> EventFilter:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from windlass.client.app import App
@@ -29,13 +30,18 @@ class Want(NamedTuple):
 class LongPolls:
     """The waiting claims of one server."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, is_stopping: Callable[[], bool]) -> None:
         self._app = app
+        self._is_stopping = is_stopping
         self._waiting: dict[Want, deque[asyncio.Future[None]]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._admitted = 0
         self._subscribed: tuple[str, ...] = ()
-        self.stopping = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the server stops: then claims are answered as they are."""
+        return self._is_stopping()
 
     async def wait(self, want: Want, seconds: float) -> None:
         """Until a claim may find a job, or for this time."""
@@ -54,9 +60,7 @@ class LongPolls:
 
     async def stop(self) -> None:
         """Answer every waiting claim."""
-        self.stopping = True
-        for want in list(self._waiting):
-            self._wake(want, len(self._waiting[want]))
+        self._wake_all()
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
@@ -71,7 +75,7 @@ class LongPolls:
 
     async def _look(self) -> None:
         """While any claim waits, whatever fails: each of them ends after its time."""
-        while self._waiting:
+        while self._waiting and not self.stopping:
             woken = False
             try:
                 store = await self._app._ready()
@@ -84,6 +88,7 @@ class LongPolls:
                 await asyncio.sleep(MIN_PAUSE)
             else:
                 await store.signals.wait(cursor, MAX_PAUSE)
+        self._wake_all()
 
     async def _wake_some(self, store: Store) -> bool:
         wants = list(self._waiting)
@@ -105,6 +110,10 @@ class LongPolls:
             if len(wants) == 1 or await store.signals.has_work(want.queues, want.types):
                 woken |= self._wake(want, WOKEN)
         return woken
+
+    def _wake_all(self) -> None:
+        for want in list(self._waiting):
+            self._wake(want, len(self._waiting[want]))
 
     def _wake(self, want: Want, most: int) -> bool:
         waiters = self._waiting.get(want, deque())

@@ -34,6 +34,7 @@ BEAT_SECONDS = 5.0
 CLEAN_EVERY = 720
 """Rounds between two looks for records of workers that are gone."""
 MAX_CLEANED = 1_000
+MAX_RESCUED = 100
 PREFIX = "rest-"
 _log = logging.getLogger("windlass.server")
 
@@ -119,7 +120,7 @@ class RestWorkers:
         store = await self._app._ready()
         renewal = await store.leases.renew(self._id, (worker.runner,), 2 * self.lease)
         if renewal.lost:
-            await self._drop(store, worker)
+            await self.lose(worker)
             raise LeaseLost(worker.runner)
 
     async def end(self, caller: Caller, id_: str) -> None:
@@ -135,8 +136,10 @@ class RestWorkers:
         await self._drop(store, worker)
 
     async def lose(self, worker: RestWorker) -> None:
-        """The store says that its lease is gone."""
-        await self._drop(await self._app._ready(), worker)
+        """The store says that its lease is gone: its jobs are put back, also without a coordinator."""
+        store = await self._app._ready()
+        await self._drop(store, worker)
+        emit_rescued(await store.leases.rescue(MAX_RESCUED), log_event)
 
     async def stop(self) -> None:
         """End the renewals; leases go on for their time, and another server may renew them."""
@@ -184,7 +187,7 @@ class RestWorkers:
         return worker
 
     async def _drop(self, store: Store, worker: RestWorker) -> None:
-        """Keep for a day that it has ended: its id is not used again."""
+        """Its lease is gone. That it has ended is kept for a day: its id is not used again."""
         self._known.pop(worker.id, None)
         self._observed.pop(worker.id, None)
         await store.documents.add(ENDED, worker.id, _text(worker.owner), DAY)
@@ -211,7 +214,7 @@ class RestWorkers:
             renewal = await store.leases.renew(self._id, tuple(each.runner for each in heard), 2 * self.lease)
             lost = frozenset(renewal.lost)
             for worker in [each for each in heard if each.runner in lost]:
-                await self._drop(store, worker)
+                await self.lose(worker)
             infos = [each.info for each in heard if each.runner not in lost and each.info is not None]
             if infos:
                 await store.workers.beat(*infos)

@@ -1,7 +1,7 @@
 """What a server keeps for REST workers between requests."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +11,8 @@ from windlass.client.app import App
 from windlass.core.flow.queue import QueueRules
 from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Claimed, Job, to_claimed
-from windlass.core.moments import SECOND, Micros
-from windlass.errors import InvalidInput
+from windlass.core.moments import SECOND, Duration, Micros, duration
+from windlass.errors import InvalidInput, InvalidOption
 from windlass.server.operation import Call
 from windlass.server.workers.long_polls import LongPolls
 from windlass.server.workers.registry import Given, RestWorker, RestWorkers
@@ -20,6 +20,7 @@ from windlass.store.clock import since_boot
 
 MAX_KNOWN = 10_000
 """Claimed jobs that are kept for one worker; of more, the store is asked."""
+MIN_LEASE, MAX_LEASE = SECOND, 3600 * SECOND
 BEATS = 3
 """Beats in a lease, so that two may be lost."""
 FRESH: Micros = SECOND
@@ -31,10 +32,10 @@ AttemptKey = tuple[JobId, int]
 class WorkerService:
     """REST workers and their waiting claims."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, lease: Micros, is_stopping: Callable[[], bool]) -> None:
         self.app = app
-        self.workers = RestWorkers(app)
-        self.polls = LongPolls(app)
+        self.workers = RestWorkers(app, lease=lease)
+        self.polls = LongPolls(app, is_stopping)
         self._rules: dict[str, QueueRules] = {}
         self._rules_at: Micros = 0
 
@@ -87,6 +88,14 @@ def _was_given(job: Job, attempt: int, runner: str) -> bool:
     if job.attempt == attempt and job.worker == runner:
         return True
     return any(each.attempt == attempt and each.worker == runner for each in job.attempts)
+
+
+def check_lease(length: Duration) -> Micros:
+    """The lease of REST workers: long enough for a slow network, short enough that jobs do not wait for ever."""
+    found = duration(length, "worker_lease")
+    if not MIN_LEASE <= found <= MAX_LEASE:
+        raise InvalidOption("worker_lease", "must be from 1 second to 1 hour")
+    return found
 
 
 def service_of(call: Call) -> WorkerService:

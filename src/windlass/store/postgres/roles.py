@@ -27,7 +27,7 @@ from windlass.store.postgres.verbs.admit import age as age_jobs
 from windlass.store.postgres.verbs.change import change
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.completion_watcher import PostgresCompletionWatcher
-from windlass.store.postgres.verbs.ended import ended
+from windlass.store.postgres.verbs.ended import dead_ends, ended
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
 from windlass.store.postgres.verbs.fire import fire_all
 from windlass.store.postgres.verbs.prune import Pruner
@@ -144,6 +144,7 @@ class PostgresOperator(Role, read_jobs.ReadVerbs):
         return await self._access.read(lambda db: why_facts(db, id, workers.live_workers))
 
     ended = reading(ended)
+    dead_ends = reading(dead_ends)
     cancel = writing(operator_verbs.cancel)
     delete = writing(operator_verbs.delete)
     retry = announcing(operator_verbs.retry)

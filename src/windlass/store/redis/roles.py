@@ -123,6 +123,7 @@ class RedisOperator(Role):
     select = verb(read_jobs.select)
     prune = verb(prune.prune, steps=True, background=True)
     failures = verb(read_jobs.failures)
+    dead_ends = verb(ended.dead_ends)
     ended = verb(ended.ended)
     counts = verb(read_jobs.counts)
     list = verb(read_jobs.list_jobs)

@@ -6,19 +6,22 @@ once.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from string import ascii_lowercase
 from typing import Any
 
 from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.status import FINISHED, Status
-from windlass.store.records import Counts, Held, JobFilter, JobPage, Page
-from windlass.store.rows import FINISHED_COLUMNS, SHARED, to_job
+from windlass.store.records import NEWEST, Counts, FailureKey, Held, JobFilter, JobPage, Page
+from windlass.store.rows import FINISHED_COLUMNS, SHARED, failure_key, to_job
 from windlass.store.sql.session import Session, SharedRole, reading
 
 MAX_ROWS_PER_PAGE = 10_000
 """Rows that a page scans for matches; then it ends, short, and the next one goes on."""
 
 _UUIDS = ("id", "parent")
+_LETTERS = tuple(a + b for a in ascii_lowercase for b in ascii_lowercase)
+"""Names of parameters have no digits."""
 _TERMS = {
     "type": "type = :type",
     "queue": "queue = :queue",
@@ -28,6 +31,13 @@ _TERMS = {
     # A text search. The alphabet of tags makes it exact, and invalid content cannot raise.
     "tag": "replace(tags, '\"' || :tag::text || '\"', '') <> tags",
     "id_end": "substr(id::text, length(id::text) + 1 - length(:id_end::text)) = :id_end::text",
+}
+
+
+_CONTAINS = {
+    "type": "strpos(type, :contains{}::text) > 0",
+    "payload": "strpos(payload, :contains{}::text) > 0",
+    "error": 'strpos(lower(error COLLATE "C"), :contains{}::text) > 0',
 }
 
 
@@ -100,7 +110,9 @@ def _scanned(wanted: JobFilter) -> list[str]:
     """The tables that are read row by row, because no index leads to the matches."""
     if wanted.parent:
         return []
-    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.schedule, wanted.id_end))
+    rare = any(
+        (wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.schedule, wanted.id_end, wanted.contains)
+    )
     statuses = set(wanted.status) or set(Status)
     live = bool(statuses - FINISHED) and (rare or bool(wanted.status))
     return ["windlass.jobs"] * live + ["windlass.history"] * (rare and Status.COMPLETED in statuses)
@@ -127,17 +139,18 @@ async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None
     return sorted(str(row[0]) for row in rows)[:limit]
 
 
-async def failures(db: Session, limit: int) -> list[Job]:
+async def failures(db: Session, limit: int, before: FailureKey = NEWEST) -> list[Job]:
     """The newest failed and dead jobs, each by its own index."""
     text = _union(
         [
-            f"SELECT {_LIVE} FROM windlass.jobs AS job WHERE {db.is_failed} "
-            "ORDER BY job.updated_at DESC LIMIT :limit",
-            f"SELECT {_FINISHED} FROM {db.dead_history} WHERE status = 'dead' ORDER BY finished_at DESC LIMIT :limit",
+            f"SELECT {_LIVE} FROM windlass.jobs AS job WHERE {db.is_failed} AND job.updated_at <= :at "
+            "AND (job.updated_at < :at OR job.id < :id::uuid) ORDER BY job.updated_at DESC, job.id DESC LIMIT :limit",
+            f"SELECT {_FINISHED} FROM {db.dead_history} AS job WHERE status = 'dead' AND finished_at <= :at "
+            "AND (finished_at < :at OR job.id < :id::uuid) ORDER BY finished_at DESC, job.id DESC LIMIT :limit",
         ]
     )
-    jobs = [to_job(row) for row in await db.select(text, {"limit": limit})]
-    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]
+    jobs = [to_job(row) for row in await db.select(text, {"limit": limit, "at": before[0], "id": before[1]})]
+    return sorted(jobs, key=failure_key, reverse=True)[:limit]
 
 
 async def counts(db: Session) -> Counts:
@@ -154,6 +167,7 @@ def _parts(wanted: JobFilter) -> list[tuple[str, str, list[str]]]:
     Dead and cancelled jobs are read status by status, as constants, so that the small partial index is used.
     """
     fields = [term for name, term in _TERMS.items() if getattr(wanted, name)]
+    fields += [_CONTAINS[each.field].format(_LETTERS[place]) for place, each in enumerate(wanted.contains)]
     any_status = ["status = ANY(:status::text[])"] if wanted.status else []
     statuses = set(wanted.status) or set(Status)
     parts = []
@@ -182,7 +196,8 @@ def _union(parts: Sequence[str]) -> str:
 
 
 def _values(wanted: JobFilter) -> dict[str, Any]:
-    return {**{name: getattr(wanted, name) for name in _TERMS}, "status": [str(status) for status in wanted.status]}
+    texts = {f"contains{_LETTERS[place]}": each.text for place, each in enumerate(wanted.contains)}
+    return {**{name: getattr(wanted, name) for name in _TERMS}, "status": list(map(str, wanted.status)), **texts}
 
 
 class ReadVerbs(SharedRole):

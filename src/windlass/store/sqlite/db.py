@@ -28,6 +28,7 @@ _SPELLINGS = (
     (re.compile(r"= ANY\((:\w+)\)"), r"IN (SELECT value FROM json_each(\1))"),
     (re.compile(r"\bwindlass\."), "windlass_"),
     (re.compile(r' COLLATE "C"| FOR UPDATE'), ""),
+    (re.compile(r"\bstrpos\("), "instr("),
 )
 """How SQLite spells shared statements, which are PostgreSQL's: a writer is alone, and text is compared by bytes."""
 

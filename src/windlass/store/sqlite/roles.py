@@ -27,7 +27,7 @@ from windlass.store.sqlite.verbs.admit import admit, age, is_any_aged, next_due_
 from windlass.store.sqlite.verbs.cancel import expire, is_any_expired
 from windlass.store.sqlite.verbs.claim import claim, has_work
 from windlass.store.sqlite.verbs.completion_watcher import SqliteCompletionWatcher
-from windlass.store.sqlite.verbs.ended import ended
+from windlass.store.sqlite.verbs.ended import dead_ends, ended
 from windlass.store.sqlite.verbs.enqueue import enqueue
 from windlass.store.sqlite.verbs.park import is_any_parked, needs_parking, park, parked_types, unpark, unpark_known
 from windlass.store.sqlite.verbs.prune import prune
@@ -98,6 +98,7 @@ class SqliteOperator(Role, read_jobs.ReadVerbs):
     delete = write_verb(operator_verbs.delete)
     prune = write_verb(prune)
     ended = read_verb(ended)
+    dead_ends = read_verb(dead_ends)
 
     async def why_facts(self, id: JobId) -> WhyFacts | None:
         return await self._sessions.read(lambda db: why_facts(db, id, _live_workers))

@@ -163,8 +163,8 @@ class HandlerProcess:
                 case Reported(progress, lines):
                     work.latest_progress = progress or work.latest_progress
                     work.add_lines(lines)
-                case Ended(settlement, fit):
-                    outcome, self._spoiled = Decided(settlement), not fit
+                case Ended(settlement, fit, trace):
+                    outcome, self._spoiled, work.trace = Decided(settlement), not fit, trace
                     self._add_figures()
         if outcome is None:
             # Its own exit code says more than our kill; but one that only closed its socket may go on for ever.

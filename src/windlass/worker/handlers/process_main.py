@@ -151,7 +151,7 @@ def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
         settlement = decide(message.job, outcome, work.definition.policy(message.retry), random)
         _end_output(message.mark)
         work.send_notes()
-        runner.send(Ended(settlement, fit=globals_.unchanged()))
+        runner.send(Ended(settlement, globals_.unchanged(), work.trace))
 
 
 def _end_output(mark: str) -> None:
@@ -211,7 +211,9 @@ def main() -> None:
     os.set_inheritable(config.socket, False)
     _prepare_output()
     if config.figures is not None:
-        want_figures(Figures.shared(config.figures)).close()
+        figures = want_figures(Figures.shared(config.figures))
+        figures.is_absorbed = True
+        figures.close()
     runner = RunnerConnection(socket.socket(fileno=config.socket))
     loop, emit = asyncio.Runner(), log_events()
     sys.path.extend(each for each in config.import_path if each not in sys.path)

@@ -57,6 +57,8 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     settlement: Settlement
     fit: bool = True
     """Whether the next handler would find the process as this one found it."""
+    trace: tuple[str, str] | None = None
+    """The ids of the attempt's trace and span."""
 
 
 ToProcess = Run | CancelRequested | Close

@@ -50,8 +50,8 @@ class Work(msgspec.Struct, eq=False):
     """In which its `async def` handler runs."""
     outcome: Outcome | None = None
     """How that handler ended."""
-    trace: str | None = None
-    """The id of the trace that the attempt belongs to."""
+    trace: tuple[str, str] | None = None
+    """The ids of the attempt's trace and span."""
     unawaited: str | None = None
     """The coroutine of ours that the handler made and never awaited."""
     cancelled_on: Micros | None = None

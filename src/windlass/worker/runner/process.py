@@ -66,7 +66,8 @@ async def serve(config: RunnerConfig) -> None:
     channel = await Channel.over(end)
     if config.figures is not None:
         want_figures(Figures.shared(config.figures))
-    emit = watch_events(log_events(verbose=config.worker.verbose, format=config.worker.log_format), "runner")
+    log = log_events(verbose=config.worker.verbose, format=config.worker.log_format)
+    emit = watch_events(log, "runner")
     try:
         app = load_app_for_work(config.worker.app)
     except BaseException as error:
@@ -81,7 +82,7 @@ async def serve(config: RunnerConfig) -> None:
             return
         undeclared = tuple(each.name for each in await app.schedules.aundeclared())
         table = SharedTable(config.table, table_size(config.worker))
-        engine = Engine(app, store, config.worker, table, channel, emit, config.mark)
+        engine = Engine(app, app._traced(store), config.worker, table, channel, emit, config.mark)
         await engine.start()
     except WindlassError as error:
         of_store = isinstance(error, StoreUnavailable) and not isinstance(error, SchemaMismatch)
@@ -104,6 +105,7 @@ async def serve(config: RunnerConfig) -> None:
         return
     finally:
         engine.kill_processes()
+        log.flush()
     if not engine.orphan:
         channel.send(Goodbye())
         await channel.drain()

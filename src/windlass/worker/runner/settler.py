@@ -193,7 +193,7 @@ def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
 
 
 def attempt_ended(
-    settlement: Settlement, type_: str, runner: str, seconds: float | None, trace: str | None = None
+    settlement: Settlement, type_: str, runner: str, seconds: float | None, trace: tuple[str, str] | None = None
 ) -> AttemptEnded:
     """A settlement as news."""
     error = settlement.error
@@ -210,7 +210,8 @@ def attempt_ended(
         seconds=seconds,
         error="; ".join(filter(None, said)),
         wait=settlement.delay / SECOND if settlement.delay else None,
-        trace=trace,
+        trace=None if trace is None else trace[0],
+        span=None if trace is None else trace[1],
     )
 
 

@@ -126,7 +126,7 @@ class Slots:
     def _start(self, work: Work) -> None:
         self.running += 1
         if self._figures is not None:
-            self._figures.count("started", work.claimed.queue, work.claimed.type)
+            self._figures.count_started(work.claimed.queue, work.claimed.type)
         try:
             if work.in_process:
                 start_attempt(work, self._context.copy(), self._ended, self._in_process)

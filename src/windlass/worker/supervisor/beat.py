@@ -132,6 +132,7 @@ class Registration:
                 processes=state.config.processes,
                 concurrency=state.config.concurrency,
                 queues=state.queues,
+                app_queues=state.app_queues,
                 store=redact(state.store.address),
             )
         )

@@ -79,10 +79,15 @@ async def keep_time(runners: Set[Runner]) -> None:
         await asyncio.sleep(TIME_STEP_SECONDS)
 
 
-async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> None:
-    """Wait until nothing is left. Hints are not waited for: while jobs flow, one comes with every commit."""
+async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> tuple[str, ...]:
+    """Wait until nothing is left, and return the other queues in which jobs are pending.
+
+    Hints are not waited for: while jobs flow, one comes with every commit.
+    """
     while not await retry_until_done("looking for work", lambda: is_empty(store, queues), emit):  # noqa: ASYNC110
         await asyncio.sleep(EMPTY_CHECK_SECONDS)
+    counts = (await retry_until_done("counting jobs", store.operator.counts, emit)).queues
+    return tuple(sorted(name for name, of in counts.items() if of[Status.PENDING] and name not in queues))
 
 
 async def _is_group_over(store: Store) -> bool:

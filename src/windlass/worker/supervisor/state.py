@@ -65,8 +65,13 @@ class SupervisorState:
     @property
     def queues(self) -> tuple[str, ...]:
         """The queues that are served: those asked for, else all that the app names."""
+        return tuple(self.config.queues) or self.app_queues
+
+    @property
+    def app_queues(self) -> tuple[str, ...]:
+        """The queues that the app names."""
         assert self._opened is not None
-        return tuple(self.config.queues) or self._opened[1].queues
+        return self._opened[1].queues
 
     @property
     def serving(self) -> dict[str, Runner]:

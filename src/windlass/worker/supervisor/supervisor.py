@@ -59,6 +59,7 @@ class Supervisor:
         self._removal = Removal(self._state, self._stopping)
         self._second_signal = asyncio.Event()
         self._empty = False
+        self._unserved: tuple[str, ...] = ()
         self._problem: WindlassError | None = None
 
     async def run(self) -> int:
@@ -194,7 +195,10 @@ class Supervisor:
         failed = self._problem is not None and not isinstance(self._problem, SchemaMismatch)
         grace = 0 if failed or self._second_signal.is_set() else self._config.drain
         if self._state.serving:
-            self._emit(DrainStarted(worker=self._state.id, seconds=grace / SECOND, empty=self._empty))
+            drain = DrainStarted(
+                worker=self._state.id, seconds=grace / SECOND, empty=self._empty, unserved=self._unserved
+            )
+            self._emit(drain)
         for child in self._children:
             child.stop(grace if child.runner is not None else 0)
         helpers = [
@@ -251,7 +255,7 @@ class Supervisor:
                 group.create_task(self._stop_when_empty())
 
     async def _stop_when_empty(self) -> None:
-        await until_empty(self._state.store, self._state.queues, self._emit)
+        self._unserved = await until_empty(self._state.store, self._state.queues, self._emit)
         self._empty = True
         self.stop()
         await asyncio.Event().wait()

@@ -11,9 +11,17 @@ from windlass.core.moments import SECOND, duration
 from windlass.core.text import cut
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, UnknownTask, WindlassError
-from windlass.server.dashboard.forms.fields import Field, as_text, fields_of, filled, read_fields, with_error
+from windlass.server.dashboard.forms.fields import (
+    Field,
+    as_text,
+    fields_of,
+    filled,
+    read_fields,
+    read_json,
+    with_error,
+)
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View
-from windlass.server.enqueue import JobReceipt, JobRequest, enqueue_job, parse_value
+from windlass.server.enqueue import JobReceipt, JobRequest, enqueue_job
 from windlass.server.jobs import get_job
 from windlass.server.requests import IDEMPOTENCY_KEY
 from windlass.server.stats import TypeRecord, list_types
@@ -108,11 +116,11 @@ async def enqueue(view: View) -> Reply:
 
 def _whole(draft: Draft) -> Any:
     try:
-        payload = parse_value(draft.payload.encode(errors="replace"), "payload")
+        payload = read_json(draft.payload, "payload")
         if not isinstance(payload, dict):
             raise InvalidPayload("payload", "must be a JSON object of arguments")
     except InvalidPayload as error:
-        draft.errors["payload"] = error.problem
+        draft.errors["payload"] = error.problem if error.field == "payload" else str(error)
         return {}
     return payload
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from windlass.core.codec import check_json
 from windlass.core.text import cut
 from windlass.errors import InvalidPayload
 from windlass.server.enqueue import parse_value
@@ -111,7 +112,8 @@ def read_fields(fields: list[Field], form: Mapping[str, str]) -> tuple[dict[str,
         try:
             given[field.name] = _value(field, text)
         except InvalidPayload as error:
-            field = msgspec.structs.replace(field, error=error.problem)
+            inside = "" if error.field == field.name else f"{error.field}: "
+            field = msgspec.structs.replace(field, error=inside + error.problem)
         seen.append(field)
     return given, seen
 
@@ -119,11 +121,18 @@ def read_fields(fields: list[Field], form: Mapping[str, str]) -> tuple[dict[str,
 def _value(field: Field, text: str) -> Any:
     if field.kind in ("text", "choice"):
         return text
-    value = parse_value(text.strip().encode(errors="replace"), field.name)
+    value = read_json(text, field.name)
     wanted = {"integer": int, "number": int | float, "boolean": bool}.get(field.kind)
     wrong = wanted is not None and (not isinstance(value, wanted) or (wanted is not bool and isinstance(value, bool)))
     if wrong and not (value is None and field.nullable):
         raise InvalidPayload(field.name, f"must be {_WANTED[field.kind]}, not {cut(text, 60)}")
+    return value
+
+
+def read_json(text: str, name: str) -> Any:
+    """A JSON value of a form, strictly: without NaN, and with numbers that every store keeps."""
+    value = parse_value(text.strip().encode(errors="replace"), name)
+    check_json(value, name)
     return value
 
 

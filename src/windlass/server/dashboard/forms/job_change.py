@@ -9,9 +9,8 @@ import msgspec
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, duration
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
-from windlass.server.dashboard.forms.fields import as_text
+from windlass.server.dashboard.forms.fields import as_text, read_json
 from windlass.server.dashboard.page import View
-from windlass.server.enqueue import parse_value
 from windlass.server.jobs import JobPatch
 from windlass.server.problem import Refused
 
@@ -91,7 +90,7 @@ def _number(text: str) -> int:
 
 
 def _object(text: str) -> dict[str, Any]:
-    value = parse_value(text.encode(errors="replace"), "payload")
+    value = read_json(text, "payload")
     if not isinstance(value, dict):
         raise InvalidPayload("payload", "must be a JSON object of arguments")
     return value

@@ -12,7 +12,8 @@ from windlass.server.dashboard.forms.job_change import MAX_EDITABLE
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View
 from windlass.server.dashboard.render import span
 from windlass.server.enqueue import parse_value
-from windlass.server.jobs import JobQuery, JobRecord, list_jobs
+from windlass.server.job_list import JobQuery
+from windlass.server.jobs import JobRecord, list_jobs
 from windlass.server.schedules import SchedulePatch, ScheduleRecord, change_schedule, get_schedule
 
 RUNS = 10

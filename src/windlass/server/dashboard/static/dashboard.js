@@ -3,6 +3,7 @@ import { morph } from "/static/morph.js";
 import { showTimes } from "/static/times.js";
 import { bindKeys } from "/static/keys.js";
 import { listen } from "/static/events.js";
+import { suggest } from "/static/suggest.js";
 
 const main = document.getElementById("main");
 const alarm = document.getElementById("alarm");
@@ -148,4 +149,6 @@ showTheme();
 showSelection();
 setInterval(() => showTimes(document), 5000);
 timer = setTimeout(refresh, 1000 * Number(main.dataset.refresh || 1));
+const search = document.getElementById("search");
+if (search) suggest(search);
 if (main.dataset.refresh && document.querySelector(".side a")) listen(main.dataset.job, refreshSoon);

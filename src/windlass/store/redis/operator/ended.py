@@ -3,12 +3,15 @@
 import msgspec
 
 from windlass.core.ids import JobId
+from windlass.core.jobs.job import Job
 from windlass.core.moments import Micros, to_micros
-from windlass.store.records import Ends, JobEnd
+from windlass.core.status import Status
+from windlass.store.records import NEWEST, Ends, FailureKey, JobEnd
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.operator.read_jobs import failures
 from windlass.store.redis.records.ending import row_of
 from windlass.store.redis.records.record import unpack
-from windlass.store.rows import to_job
+from windlass.store.rows import failure_key, to_job
 
 MAX_AT_ONCE = 100
 """Jobs in one call of the script."""
@@ -46,8 +49,20 @@ async def ended(access: Access, since: Micros | None, after: JobId | None, limit
     return Ends(now, tuple(sorted(ends, key=lambda end: (end.at, end.id))[:limit]))
 
 
+async def dead_ends(access: Access, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
+    """The dead ones among failures."""
+    found: list[JobEnd] = []
+    while len(found) < limit and (page := await failures(access, limit, before)):
+        found += [_end_of(job) for job in page if job.status is Status.DEAD]
+        before = failure_key(page[-1])
+    return found[:limit]
+
+
 def _end(queue: str, id_: bytes, value: bytes, details: bytes) -> JobEnd:
-    job = to_job(row_of(unpack(id_.decode(), value, details), queue))
+    return _end_of(to_job(row_of(unpack(id_.decode(), value, details), queue)))
+
+
+def _end_of(job: Job) -> JobEnd:
     return JobEnd(
         id=job.id,
         queue=job.queue,

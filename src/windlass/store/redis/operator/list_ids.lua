@@ -1,11 +1,11 @@
 -- list_ids: ids of matching jobs in the order of ids, a bounded number at a time. Request: the id to continue
 -- after (empty: the start), how many are wanted, how many may be read, whether the oldest come first, status
--- letters (empty: all), type, tenant, tag, parent, schedule, end of the id; false: any. Reply: the last id (empty:
--- the end), how many were read, and the matching ids.
+-- letters (empty: all), type, tenant, tag, parent, schedule, end of the id; false: any; {field, text} of texts that the
+-- fields contain. Reply: the last id (empty: the end), how many were read, and the matching ids.
 --! effect: reads
 --! uses: record, claims, byte_order
---! keys: queue, counts, jobs, ids, types, ready, due, by_status, waiting_for_key, parked, children
-local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end = unpack(request, 1, 11)
+--! keys: queue, counts, jobs, details, ids, types, ready, due, by_status, waiting_for_key, parked, children
+local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, texts = unpack(request, 1, 12)
 local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP = 400, 2000, 500000, 1000, 50
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
@@ -120,7 +120,7 @@ end
 
 local number = type and tonumber(redis.call('HGET', K.types, type))
 if type and not number then return {'', 0} end
-local must_read = letters ~= '' or type or tenant or tag or schedule
+local must_read = letters ~= '' or type or tenant or tag or schedule or #texts > 0
 
 local function has_tag(text)
   if not text then return false end
@@ -130,14 +130,30 @@ local function has_tag(text)
   return false
 end
 
+-- Whether the fields contain the texts. The payload is searched in the whole record, which has it as it is.
+local function contains_all(id, value)
+  local r
+  for _, each in ipairs(texts) do
+    local field, text = each[1], each[2]
+    local inside = value
+    if field ~= 'payload' then
+      r = r or read_record(value)
+      if field == 'type' then inside = fields_of(r)[TYPE] else inside = has(r.flags, HAS_DETAILS) and string.lower(redis.call('HGET', K.details, id) or '') or '' end
+    end
+    if not string.find(inside, text, 1, true) then return false end
+  end
+  return true
+end
+
 -- Reads only what the filter needs: most records do not match.
 local TAGS, SCHEDULE = 15, 17
-local function matches(value)
+local function matches(id, value)
   local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
   if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
   local flags, type_number = struct.unpack('>I4I4', value, A_SIZE + length + 1)
   if number and type_number ~= number then return false end
   if tenant and not has(flags, HAS_TENANT) then return false end
+  if #texts > 0 and not contains_all(id, value) then return false end
   if not tenant and not tag and not schedule then return true end
   local fields = fields_of(read_record(value))
   if tenant and fields[TENANT] ~= tenant or schedule and fields[SCHEDULE] ~= schedule then return false end
@@ -156,7 +172,7 @@ while not ended and found < limit and seen < math.min(max_count, MAX_SEEN) and r
     local value = values and values[i]
     if values then read, bytes = read + 1, bytes + (value and #value or 0) end
     from, seen = id, seen + 1
-    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(value)) then
+    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(id, value)) then
       found = found + 1
       answer[2 + found] = id
       if found == limit then

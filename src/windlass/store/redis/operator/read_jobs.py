@@ -9,14 +9,14 @@ from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.moments import Micros
 from windlass.core.status import Status
-from windlass.store.records import Counts, JobFilter, JobPage, Page
+from windlass.store.records import NEWEST, Counts, FailureKey, JobFilter, JobPage, Page
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.liveness.leases import lease_ends
 from windlass.store.redis.operator.read_records import MAX_AT_ONCE, FoundJob, read_anywhere, read_records
 from windlass.store.redis.records.ending import row_of
 from windlass.store.redis.records.record import STATUS, Letter, unpack
-from windlass.store.rows import to_job
+from windlass.store.rows import failure_key, to_job
 
 _notes = msgspec.msgpack.Decoder(tuple[str | None, str | None])
 
@@ -65,6 +65,11 @@ MAX_WALKED = 10_000
 """Jobs of a queue that one page may look at: then the page ends, short, and the next one goes on."""
 
 
+def _max_walked(wanted: JobFilter, queues: int) -> int:
+    """A search in texts reads as many jobs of all queues together."""
+    return max(500, MAX_WALKED // max(1, queues)) if wanted.contains else MAX_WALKED
+
+
 class Walk(msgspec.Struct):
     """How far a queue was walked, and what was found there."""
 
@@ -72,12 +77,13 @@ class Walk(msgspec.Struct):
     reached: JobId
     """Up to here everything was looked at."""
     ended: bool
+    most: int = MAX_WALKED
     seen: int = 0
     """How many jobs were looked at."""
 
     def goes_on(self, limit: int) -> bool:
         """Whether there may be more, and it may be looked for."""
-        return not self.ended and len(self.ids) < limit and self.seen < MAX_WALKED
+        return not self.ended and len(self.ids) < limit and self.seen < self.most
 
 
 async def list_jobs(access: Access, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
@@ -116,8 +122,8 @@ async def select(access: Access, wanted: JobFilter, limit: int, after: JobId | N
 
 async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *, oldest: bool) -> Mapping[str, Walk]:
     """Every queue in which a match can be, walked until enough was found, or far enough."""
-    names = await access.queue_names()
-    walks = {name: Walk([], start, ended=False) for name in names if wanted.queue in (None, name)}
+    names = [name for name in await access.queue_names() if wanted.queue in (None, name)]
+    walks = {name: Walk([], start, ended=False, most=_max_walked(wanted, len(names))) for name in names}
     while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
         requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
         for name, (reached, seen, *ids) in (await access.call_queues("list_ids", requests)).items():
@@ -131,8 +137,9 @@ def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tupl
     """The request of list_ids.lua."""
     letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
     said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.schedule, wanted.id_end)
-    most = MAX_WALKED - walk.seen
-    return walk.reached, limit - len(walk.ids), most, oldest, letters, *(each or False for each in said)
+    most = walk.most - walk.seen
+    texts = [(each.field, each.text) for each in wanted.contains]
+    return walk.reached, limit - len(walk.ids), most, oldest, letters, *(each or False for each in said), texts
 
 
 async def counts(access: Access) -> Counts:
@@ -145,13 +152,14 @@ async def counts(access: Access) -> Counts:
     return Counts({name: queues[name] for name in sorted(queues)})
 
 
-async def failures(access: Access, limit: int) -> list[Job]:
+async def failures(access: Access, limit: int, before: FailureKey = NEWEST) -> list[Job]:
     """The newest of each queue by an index of its own, and the newest of all."""
     most = min(limit, MAX_AT_ONCE)
-    replies = await access.call_queues("failures", dict.fromkeys(await access.queue_names(), ((most,),)))
+    request = (most, *before)
+    replies = await access.call_queues("failures", dict.fromkeys(await access.queue_names(), (request,)))
     jobs = [
         to_job(row_of(unpack(id_.decode(), value, more), queue))
         for queue, found in replies.items()
         for id_, value, more in found
     ]
-    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]
+    return sorted(jobs, key=failure_key, reverse=True)[:most]

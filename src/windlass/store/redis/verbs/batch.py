@@ -25,6 +25,10 @@ STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
 """The first value of a reply."""
 shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, "schedule", "tick")))
 """What jobs of one kind have in common."""
+_timeless = attrgetter(
+    *(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, "schedule", "tick", "run_at", "delay"))
+)
+"""The same, of those that may have a time each."""
 MUST_CHECK, MUST_NOTIFY = 0, 1
 """The number in an answer that belongs to no kind."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
@@ -123,6 +127,16 @@ def _parent_flags(job: NewJob, parents: Mapping[JobId, JobId | None]) -> int:
     return int(Flag.HAS_DEPENDENTS if parents[job.id] is None else Flag.HAS_DEPENDENTS | Flag.ONLY_DEPENDENT)
 
 
+def may_have_own_time(job: NewJob) -> bool:
+    """Whether it is for later, and jobs that differ from it in their time alone are of its kind."""
+    return (
+        (job.delay > 0 or job.run_at is not None)
+        and not job.parents
+        and job.concurrency_key is None
+        and job.schedule is None
+    )
+
+
 def _has_own_fields(job: NewJob) -> bool:
     return job.idempotency_key is not None or job.concurrency_key is not None or job.schedule is not None
 
@@ -138,7 +152,8 @@ def _kinds(jobs: Sequence[NewJob], parents: Mapping[JobId, JobId | None]) -> lis
     found: dict[Any, list[int]] = {}
     last, places = None, []
     for place, job in enumerate(jobs):
-        kind: Any = (shared_of(job), job.idempotency_key is None, job.concurrency_key is None, job.schedule is None)
+        shared = (_timeless(job), job.run_at is None) if may_have_own_time(job) else shared_of(job)
+        kind: Any = (shared, job.idempotency_key is None, job.concurrency_key is None, job.schedule is None)
         if parents:
             alike = shared_child_values(job) if _is_linked(job, parents) else kind[0]
             parent = bool(job.parent) if job.parents else job.parent
@@ -186,7 +201,17 @@ def _kind(alike: Sequence[NewJob], blob: int, own: bool, parent_flags: int) -> t
         job.key_limit,
         ["".join(dict.fromkeys(each.parents)) for each in alike] if job.parents else None,
         [each.parent or False for each in alike] if job.parents else None,
+        _times(alike),
     )
+
+
+def _times(alike: Sequence[NewJob]) -> list[int] | None:
+    """The moments of jobs that differ in them, or their delays."""
+    first = alike[0]
+    if not may_have_own_time(first):
+        return None
+    times = [each.delay if each.run_at is None else each.run_at for each in alike]
+    return times if any(each != times[0] for each in times) else None
 
 
 def _is_plain(job: NewJob) -> bool:

@@ -37,6 +37,22 @@ local function finish_keyed(i, value, flags)
   return write_record(r)
 end
 
+-- It has a slot, and nothing else that ends with it or is in head C: what follows head A of its record, without head C;
+-- nil if it is not like that. Head B begins at `at`.
+local ONLY_SLOT = struct.pack(HEAD_C, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+local function without_slot(i, value, at, flags)
+  if not has(flags, HAS_HEAD_C) then return nil end
+  local head_c = at + B_SIZE
+  local slot = string.sub(value, head_c + SLOT_AT, head_c + SLOT_AT + 1)
+  if string.sub(ONLY_SLOT, 1, SLOT_AT) .. slot .. string.sub(ONLY_SLOT, SLOT_AT + 3) ~= string.sub(value, head_c, head_c + C_SIZE - 1)
+    or string.byte(slot) > 127 then return nil end
+  local fields_at, size = head_c + C_SIZE, struct.unpack('>I4', value, head_c - 4)
+  local digest = cmsgpack.unpack(string.sub(value, fields_at, fields_at + size - 1))[CONCURRENCY_DIGEST]
+  slots[#slots + 1] = digest .. slot .. ids[i]
+  dirty_keys[digest] = true
+  return struct.pack('>I4', flags - HAS_HEAD_C) .. string.sub(value, at + 4, head_c - 1) .. string.sub(value, fields_at)
+end
+
 local function release(child, parent, queue, result)
   local n = 4 * dependents
   dependents = dependents + 1
@@ -119,14 +135,19 @@ for i, id in ipairs(ids) do
         local runner = string.sub(value, A_SIZE + 1, at - 1)
         local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
         count_claim(runner, claim)
-        if keep == 0 or rare % HAS_DEPENDENTS ~= 0 then
-          add(i, finish_keyed(i, value, kept_flags))
-        else
-          -- Most are like this: nothing but the head changes, and the flags of one that had dependents.
+        -- Of most nothing but the head changes, and the flags of one that had dependents or a slot.
+        local rest = kept_flags ~= flags and struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) or ''
+        local is_plain = keep > 0 and rare % HAS_DEPENDENTS == 0
+        if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then
+          rest = without_slot(i, value, at, kept_flags)
+          is_plain = rest ~= nil
+        end
+        if is_plain then
           if starts[i] >= 0 then started = claimed + starts[i] end
           local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
-          add(i, kept_flags == flags and head .. string.sub(value, A_SIZE + 1) .. results[i]
-            or head .. runner .. struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) .. results[i])
+          add(i, rest == '' and head .. string.sub(value, A_SIZE + 1) .. results[i] or head .. runner .. rest .. results[i])
+        else
+          add(i, finish_keyed(i, value, kept_flags))
         end
       end
     end

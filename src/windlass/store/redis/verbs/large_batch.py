@@ -19,7 +19,7 @@ from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.errors import after_storing
 from windlass.store.redis.dependencies.dependents import notify_after_enqueue
 from windlass.store.redis.records.record import encode
-from windlass.store.redis.verbs.batch import EnqueueBatch, ParentKeyTaken, to_batch
+from windlass.store.redis.verbs.batch import EnqueueBatch, ParentKeyTaken, may_have_own_time, to_batch
 
 MAX_WEIGHT = 500
 """Plain jobs that a script stores in about 4 ms; others weigh more."""
@@ -55,7 +55,8 @@ def weight_of(job: NewJob) -> int:
 def kind_of(job: NewJob) -> tuple[Hashable, ...]:
     """Jobs that differ in any of these are stored one kind after the other."""
     parent = "" if job.parents else job.parent
-    return job.type, job.priority, job.tenant, job.run_at, job.delay, parent
+    time = job.run_at is None if may_have_own_time(job) else (job.run_at, job.delay)
+    return job.type, job.priority, job.tenant, time, parent
 
 
 def portions(jobs: Sequence[NewJob], kind_of: Callable[[NewJob], Hashable] = kind_of) -> Iterator[Sequence[NewJob]]:

@@ -2,7 +2,7 @@
 
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
-from windlass.store.records import Ends
+from windlass.store.records import NEWEST, Ends, FailureKey, JobEnd
 from windlass.store.rows import to_job_end
 from windlass.store.sqlite.db import Db
 
@@ -17,6 +17,12 @@ def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends
         return Ends(now, ())
     values = {"row": _last_before(db, since), "since": since, "after": after or "", "limit": limit}
     return Ends(now, tuple(map(to_job_end, db.rows("ended", values))))
+
+
+def dead_ends(db: Db, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
+    """By their own index."""
+    rows = db.rows("dead_ends", {"limit": limit, "at": before[0], "id": before[1]})
+    return [to_job_end(row) for row in rows]
 
 
 def _last_before(db: Db, since: Micros) -> int:

@@ -34,15 +34,16 @@ local function next_priority(after)
   return member and string.sub(member, 1, 2)
 end
 
--- Tenants with pending jobs at a sort_priority, from `from` to before `ending` (nil: the last), one seek for each.
-local function tenants(sort_priority, from, ending, max_count, found)
+-- Tenants with pending jobs at a sort_priority, from `from` to before `ending` (nil: the last), one seek for each, which
+-- finds the first place of its jobs too.
+local function tenants(sort_priority, from, ending, max_count, found, places)
   local first = '[' .. sort_priority .. from
   local last = ending and '(' .. sort_priority .. ending or '(' .. sort_priority .. STRETCH_END
   while #found < max_count do
     local member = redis.call('ZRANGEBYLEX', K.tenant_queues, first, last, 'LIMIT', 0, 1)[1]
     if not member then return end
     local tenant = string.match(member, '^[^%z]*', 3)
-    found[#found + 1] = tenant
+    found[#found + 1], places[tenant] = tenant, member
     first = '[' .. sort_priority .. tenant .. NEXT
   end
 end
@@ -55,22 +56,20 @@ local function lies_between(tenant, start, last, wrapped)
   return from_start and to_last
 end
 
--- Tenants with pending jobs, from where the last listing ended, and round to there. One that should have been listed
--- and was not has none, and is forgotten.
+-- Tenants with pending jobs, and the first place of each, from where the last listing ended, and round to there. One that
+-- should have been listed and was not has none, and is forgotten.
 local function list_tenants(sort_priority, fairness, jobs)
-  local max_count, start, listed = math.max(LISTED, jobs), fairness.after, {}
+  local max_count, start, listed, places = math.max(LISTED, jobs), fairness.after, {}, {}
   if start ~= '' then start = start .. NEXT end
-  tenants(sort_priority, start, nil, max_count, listed)
+  tenants(sort_priority, start, nil, max_count, listed, places)
   local wrapped = start ~= '' and #listed < max_count
-  if wrapped then tenants(sort_priority, '', start, max_count, listed) end
+  if wrapped then tenants(sort_priority, '', start, max_count, listed, places) end
   local last = #listed == max_count and listed[max_count] or ''
   fairness.after = last
-  local found = {}
-  for _, tenant in ipairs(listed) do found[tenant] = true end
   for tenant in pairs(fairness.ends) do
-    if not found[tenant] and lies_between(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
+    if not places[tenant] and lies_between(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
   end
-  return found
+  return places
 end
 
 local MAX_SORT_PRIORITIES = 20
@@ -104,14 +103,32 @@ local function tenant_heads(claim, head)
   return heads
 end
 
+-- The jobs of a tenant in order. Where one type alone waits, the place that was found with the tenant is the first.
+local function tenant_stream(claim, head, place, share)
+  local type, later = claim.known[1], nil
+  if #claim.known > 1 or string.sub(place, #head + 1, #head + 4) ~= type then
+    return stream(K.tenant_queues, tenant_heads(claim, head), share + 1)
+  end
+  local heads = {head .. type}
+  return function()
+    if later then return later() end
+    later = function()
+      seek(claim, 1)
+      later = stream(K.tenant_queues, heads, share, place)
+      return later()
+    end
+    return string.sub(place, #head + 5), heads[1]
+  end
+end
+
 -- Candidates in fair order, their tenants, and tenants without more jobs.
-local function in_turn(claim, sort_priority, order, streams)
+local function in_turn(claim, sort_priority, order, streams, places)
   local shares, candidates, owners, spent = {}, {}, {}, {}
   for _, tenant in ipairs(order) do shares[tenant] = (shares[tenant] or 0) + 1 end
   for _, tenant in ipairs(order) do
     if not streams[tenant] then
       if not may_seek(claim) then break end
-      streams[tenant] = stream(K.tenant_queues, tenant_heads(claim, sort_priority .. tenant .. '\0'), shares[tenant] + 1)
+      streams[tenant] = tenant_stream(claim, sort_priority .. tenant .. '\0', places[tenant], shares[tenant])
     end
     local rest, head
     repeat rest, head = streams[tenant]() until not rest or not claim.seen[string.sub(rest, -36)]
@@ -125,14 +142,14 @@ local function in_turn(claim, sort_priority, order, streams)
   return candidates, owners, spent
 end
 
--- What the claim takes from these tenants, until it is full or all of them have given what they have.
+-- What the claim takes from these tenants, tenant → first place, until it is full or all of them have given what they have.
 local function claim_from_tenants(claim, sort_priority, fairness, waiting)
   local taken, hopeful, streams = {}, {}, {}
   for tenant in pairs(waiting) do hopeful[tenant] = true end
   while may_seek(claim) and next(hopeful) do
     local before = next(taken) and after_taking(fairness, taken, claim.weights, hopeful) or fairness
     local order = fair_order(before, hopeful, claim.weights, claim.left)
-    local candidates, owners, spent = in_turn(claim, sort_priority, order, streams)
+    local candidates, owners, spent = in_turn(claim, sort_priority, order, streams, waiting)
     local started = start(claim, candidates)
     for i, tenant in ipairs(owners) do
       if started[i] then taken[tenant] = (taken[tenant] or 0) + 1 end
@@ -153,8 +170,8 @@ local function claim_by_turns(claim, sort_priority)
   while may_seek(claim) do
     local fresh, any = {}, false
     seek(claim, math.max(LISTED, claim.left))
-    for tenant in pairs(list_tenants(sort_priority, fairness, claim.left)) do
-      if not seen[tenant] then fresh[tenant], seen[tenant], any = true, true, true end
+    for tenant, place in pairs(list_tenants(sort_priority, fairness, claim.left)) do
+      if not seen[tenant] then fresh[tenant], seen[tenant], any = place, true, true end
     end
     if not any then break end
     claim_from_tenants(claim, sort_priority, fairness, fresh)

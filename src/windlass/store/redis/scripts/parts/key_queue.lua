@@ -4,7 +4,7 @@
 local DIGEST_END = '\255\255\255'  -- no sort_priority, rank, slot or id goes on like this
 local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member: after digest, sort_priority and rank
 local DEFAULT_KEY_LIMIT = 1
-local MAX_GRANTED = 500
+local MAX_GRANTED, FIRST_READ, PORTION_READ = 500, 2, 100
 
 local function mark_dirty(dirty_keys, r)
   if has(r.flags, HAS_CONCURRENCY_KEY) then dirty_keys[fields_of(r)[CONCURRENCY_DIGEST]] = true end
@@ -54,15 +54,17 @@ local function grant_slot(grants, member, id, r, slot)
   grants.types[r.type] = (grants.types[r.type] or 0) + 1
 end
 
--- Grant all free slots of a key: mostly one was freed, so the first read is of two.
-local function grant_slots(grants, digest, lost)
-  local members, max_count, looked = waiting_members(digest, 0, 2), 2, 0
-  local next_slot = members[1] and free_slots(digest)
+-- Grant all free slots of a key: mostly one was freed, so the first read is of two, `members`; the records of the first of
+-- each key are in `values`, by id.
+local function grant_slots(grants, digest, members, values, lost)
+  local max_count, looked = FIRST_READ, 0
+  local next_slot = free_slots(digest)
   while members[1] do
     for _, member in ipairs(members) do
       if grants.jobs == MAX_GRANTED then return redis.call('SADD', K.stalled_keys, digest) end
       local id = string.sub(member, WAITING_ID_AT)
-      local r = read_job(id)
+      local value = values[id] or redis.call('HGET', K.jobs, id)
+      local r = value and read_record(value)
       if r and r.letter == WAITING_FOR_KEY then
         local slot = next_slot(fields_of(r)[KEY_LIMIT])
         if not slot then return end
@@ -81,8 +83,16 @@ end
 -- `assign_stalled`. Expiry is unchanged.
 local function assign_slots(dirty_keys, now)
   local grants = {now = now, jobs = 0, granted = {}, members = {}, records = {}, slots = {}, ready = {}, tenant_queues = {}, types = {}}
-  local lost = {}
-  for digest in pairs(dirty_keys) do grant_slots(grants, digest, lost) end
+  local lost, members, ids, values = {}, {}, {}, {}
+  for digest in pairs(dirty_keys) do
+    local found = waiting_members(digest, 0, FIRST_READ)
+    if found[1] then members[digest], ids[#ids + 1] = found, string.sub(found[1], WAITING_ID_AT) end
+  end
+  for at = 1, #ids, PORTION_READ do
+    local last = math.min(at + PORTION_READ - 1, #ids)
+    for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids, at, last))) do values[ids[at + i - 1]] = value end
+  end
+  for digest, found in pairs(members) do grant_slots(grants, digest, found, values, lost) end
   for _, member in ipairs(lost) do redis.call('ZREM', K.waiting_for_key, member) end
   if grants.jobs == 0 then return grants.granted end
   redis.call('ZREM', K.waiting_for_key, unpack(grants.members))

@@ -1,6 +1,6 @@
 -- merged_stream: members of a sorted set, merged from several ranges with a common prefix (head) each, in the
 -- order of what follows the head: `local next_one = stream(key, heads, portion)`, then `local rest, head =
--- next_one()`; nil at the end. `portion` members are read at a time.
+-- next_one()`; nil at the end. `portion` members are read at a time. Of a single range it may begin after a member.
 --! uses: byte_order
 -- A binary heap, ordered by a function `before`.
 local function sift_down(heap, at, before)
@@ -56,10 +56,10 @@ local function stands_before(a, b)
   return comes_before(a.rest, b.rest)
 end
 
-local function stream(key, heads, portion)
+local function stream(key, heads, portion, after)
   local stretches = {}
   for _, head in ipairs(heads) do
-    local stretch = {head = head, from = '[' .. head, members = {}, at = 0, more = true}
+    local stretch = {head = head, from = after and '(' .. after or '[' .. head, members = {}, at = 0, more = true}
     if step(stretch, key, portion) then stretches[#stretches + 1] = stretch end
   end
   heapify(stretches, stands_before)

@@ -38,7 +38,7 @@ local function read_job(id)
 end
 
 -- Flags and expiry: all that a claim must know of most jobs.
-local EXPIRES_AT = 2
+local EXPIRES_AT, SLOT_AT = 2, 10  -- in head C
 local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
   local flags, expires = struct.unpack('>I4', value, head_b), 0

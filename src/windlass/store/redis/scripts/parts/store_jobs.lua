@@ -1,6 +1,7 @@
 -- store_jobs: write new jobs that were checked, all of a kind at once.
 --! uses: enqueue_check, byte_order, indexes, dependents
-local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT = 12, 13, 17, 18, 19
+local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT, KIND_TIMES = 12, 13, 17, 18, 19, 20
+local KIND_RUN_AT = 4
 
 local function last_of_type(type, sort_priority)
   local head = struct.pack('>I4I2', type, sort_priority + LEVEL)
@@ -17,10 +18,24 @@ local function last_rank(type, sort_priority, set_back)
   return last
 end
 
+-- Letter, time and rank of a job without parents. All that are due at once have the same rank.
+local function set_time(b, run_at)
+  b.run_at = run_at
+  if run_at > b.created then
+    b.letter, b.rank = SCHEDULED, run_at
+    return
+  end
+  if not b.due_rank then
+    local last = last_rank(b.type, b.sort_priority, b.set_back)
+    b.due_rank = last > b.now and last + 1 or b.created
+  end
+  b.letter, b.rank = PENDING, b.due_rank
+end
+
 -- initial_state and expiry of core/jobs/admission.py: the times of a kind. `moment` is when it was enqueued: of a
 -- large batch, when that was committed.
 local function birth(kind, moment, now, settings, all_new)
-  local b = {created = moment}
+  local b = {created = moment, now = now, set_back = now < (tonumber(settings[3]) or 0)}
   b.flags, b.name, b.sort_priority, b.run_at, b.delay, b.max_attempts, b.timeout, b.expires, b.expires_in = unpack(kind, 1, 9)
   b.type = type_number(b.name)
   if not all_new then b.flags = bit.band(b.flags, bit.bnot(ONLY_DEPENDENT)) end
@@ -29,15 +44,10 @@ local function birth(kind, moment, now, settings, all_new)
   b.max_attempts = b.max_attempts or tonumber(settings[1])
   b.timeout = b.timeout or tonumber(settings[2])
   if kind[KIND_PARENTS] then
-    b.letter, b.run_at, b.rank = BLOCKED, kind[4] or moment, kind[4] and 0 or b.delay
+    b.letter, b.run_at, b.rank = BLOCKED, kind[KIND_RUN_AT] or moment, kind[KIND_RUN_AT] and 0 or b.delay
     return b
   end
-  b.letter = b.run_at > moment and SCHEDULED or PENDING
-  b.rank = math.max(b.run_at, moment)
-  if b.letter == PENDING then
-    local last = last_rank(b.type, b.sort_priority, now < (tonumber(settings[3]) or 0))
-    if last > now then b.rank = last + 1 end
-  end
+  set_time(b, b.run_at)
   return b
 end
 
@@ -79,20 +89,21 @@ local function add_pair(pairs_, member)
 end
 
 -- The index entries of the new jobs of a kind, as pairs for HSET and ZADD; how many jobs these are, and how many of them
--- are pending.
+-- are pending. Jobs without a key may have a time each (KIND_TIMES): moments, or delays if the kind has no moment.
 local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
   local ids, payloads, digest_of, own_fields = kind[IDS], kind[11], kind[CONCURRENCY_DIGESTS], kind[KIND_OWN]
   local records, index, ready, due, waiting, slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
   local head = head_of(b, b.letter, -1, #fields) .. fields
-  local place = struct.pack('>I4I2I8', b.type, b.sort_priority + LEVEL, b.rank)
   local waiting_place = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.sort_priority) + LEVEL, b.rank)
-  local tenant_place = b.letter == PENDING and fair()
-    and tenant_member('', {flags = b.flags, sort_priority = b.sort_priority, type = b.type, rank = b.rank, fields = cmsgpack.unpack(fields)})
-  local stored, pending = 0, 0
+  local stored, pending, times, place, tenant_place = 0, 0, kind[KIND_TIMES], nil, nil
   for i, id in ipairs(ids) do
     if not known[i] and not (existing and existing[i]) then
       stored = stored + 1
+      if times then
+        set_time(b, kind[KIND_RUN_AT] and times[i] or b.created + times[i])
+        head = head_of(b, b.letter, -1, #fields) .. fields
+      end
       local n, letter, slot, payload = 2 * stored, b.letter, -1, payloads[i]
       if own_fields then
         fields = blobs[kind[KIND_BLOB] + i - 1]
@@ -105,13 +116,19 @@ local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
       index[n - 1], index[n] = 0, id
       if b.expires > 0 then expiring[n - 1], expiring[n] = b.expires, id end
       if letter == PENDING then
+        if pending == 0 then
+          place = struct.pack('>I4I2I8', b.type, b.sort_priority + LEVEL, b.rank)
+          tenant_place = fair() and tenant_member('', {flags = b.flags, sort_priority = b.sort_priority, type = b.type, rank = b.rank,
+            fields = cmsgpack.unpack(fields)})
+        end
         pending = pending + 1
         local p = 2 * pending
         ready[p - 1], ready[p] = 0, place .. id
         if tenant_place then tenant_queues[p - 1], tenant_queues[p] = 0, tenant_place .. id end
         if slot >= 0 then add_pair(slots, digest_of[i] .. struct.pack('>I2', slot) .. id) end
       elseif letter == SCHEDULED then
-        due[n - 1], due[n] = b.run_at, id
+        local d = 2 * (stored - pending)
+        due[d - 1], due[d] = b.run_at, id
       elseif letter == WAITING_FOR_KEY then
         add_pair(waiting, digest_of[i] .. waiting_place .. id)
       end
@@ -153,10 +170,9 @@ local function store_kind(kind, b, blobs, known, existing, count, dirty_keys)
     local parent = cmsgpack.unpack(blobs[kind[KIND_BLOB]])[PARENT]
     for n = 2, #entries.ids, 2 do redis.call('ZADD', K.children, 0, parent .. entries.ids[n]) end
   end
-  if b.letter == SCHEDULED or b.letter == BLOCKED then
-    add_count(b.letter, stored)
-  elseif stored > pending then
-    add_count(WAITING_FOR_KEY, stored - pending)
+  if stored > pending then
+    local letter = b.letter == BLOCKED and BLOCKED or #entries.due > 0 and SCHEDULED or WAITING_FOR_KEY
+    add_count(letter, stored - pending)
   end
   if pending > 0 then
     add_count(PENDING, pending)

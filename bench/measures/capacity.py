@@ -1,0 +1,41 @@
+"""Capacity: what a job takes while it waits and after it has ended, and how many a day one worker can run."""
+
+from bench.context import BenchContext
+from bench.report.figures import Row, Section, bars
+from bench.worker import Worker, fill, make_jobs
+
+UNIT = "bytes/job"
+DAY = 86_400
+
+
+def measure(context: BenchContext) -> Section:
+    """Before, while all wait, and after all have ended."""
+    waiting, finished, daily, jobs = list[float](), list[float](), list[float](), context.scale.drain
+    occupied = context.store_bench.occupied
+    for _ in context.rounds("capacity"):
+        with context.store() as address:
+            fill(address, 1)  # creates what is there once
+            empty = occupied(address)
+            fill(address, jobs)
+            full = occupied(address)
+            Worker(address, context.folder).drain()
+            ended = occupied(address)
+            daily.append(context.store_bench.span(address).rate * DAY)
+        waiting.append((full - empty) / jobs)
+        finished.append((ended - empty) / jobs)
+    where = context.store_bench.targets.kept
+    space = [
+        Row(name=f"waiting, {where}", unit=UNIT, rounds=waiting, target=context.store_bench.targets.space),
+        Row(name=f"after all have ended, {where}", unit=UNIT, rounds=finished),
+    ]
+    return Section(
+        name="capacity",
+        title=f"Capacity: {jobs:,} jobs",
+        rows=[*space, Row(name="no-op jobs a day, one runner", unit="jobs", rounds=daily)],
+        charts=[bars("What a job takes", space)],
+        notes=[
+            f"Payloads of {len(make_jobs(1)[0].payload)} bytes. What the store takes, less what it took before. A "
+            "byte per job is a megabyte per million jobs. On disk, the room of jobs that have ended is used again.",
+            "A day at the rate of the drain is the upper bound, for jobs that do nothing.",
+        ],
+    )

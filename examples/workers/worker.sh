@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A Windlass worker in shell: one job at a time, with curl and jq.
+#
+#   WINDLASS_SERVER=https://jobs.example.net WINDLASS_TOKEN=wl_… ./worker.sh
+#
+# The token needs the scope `work`. The handler of a type is a function named handle_TYPE, with _ for each other
+# character; it reads the payload from standard input and prints its result, which is JSON.
+set -u
+server=${WINDLASS_SERVER:-http://127.0.0.1:8000}
+queues=${QUEUES:-default}
+types=${TYPES:-mail.welcome}
+folder=$(mktemp -d)
+stopping=
+trap 'stopping=1' INT TERM
+trap 'rm -rf "$folder"' EXIT
+
+handle_mail_welcome() {
+  jq -c '{sent: .user_id}'
+}
+
+new_id() { worker=$(cat /proc/sys/kernel/random/uuid); claim=0; }
+
+# post PATH BODY: the answer in $folder/answer, the status in $status; 000: the server was not reached. The token goes
+# through a pipe: the arguments of a process are for everyone to see.
+post() {
+  status=$(printf 'header = "authorization: Bearer %s"\n' "$WINDLASS_TOKEN" |
+    curl -sS --config - -o "$1.answer" -w '%{http_code}' --max-time 60 \
+      -H 'content-type: application/json' -d "$3" "$server/api/v1$2" 2>/dev/null) || status=000
+}
+
+# persist FILE PATH BODY: the same, until the server has answered. Fails without a lease.
+persist() {
+  local pause=1
+  while :; do
+    post "$1" "$2" "$3"
+    case $status in
+      2*) return 0 ;;
+      409) return 1 ;;
+      4*) jq -r '.title' "$1.answer" >&2; [ "$status" = 429 ] || exit 1 ;;
+    esac
+    sleep $pause
+    pause=$((pause < 5 ? pause * 2 : 5))
+  done
+}
+
+# Beat while the job runs; end its handler if it is to be cancelled, or if the lease is lost.
+beat() {
+  while sleep "${BEAT:-5}"; do
+    persist "$folder/beat" /claims/beat "$(jq -nc --arg w "$worker" '{worker: $w}')" || { kill "$1"; return; }
+    if jq -e --arg id "$id" '.cancels[] | select(.id == $id)' "$folder/beat.answer" >/dev/null; then
+      touch "$folder/cancelled"
+      kill "$1"
+    fi
+  done
+}
+
+run() {
+  id=$(jq -r .id "$folder/job"); attempt=$(jq .attempt "$folder/job"); type=$(jq -r .type "$folder/job")
+  rm -f "$folder/cancelled"
+  jq -c .payload "$folder/job" | "handle_${type//[^A-Za-z0-9]/_}" >"$folder/result" 2>"$folder/errors" &
+  local handler=$!
+  beat $handler &
+  local beating=$!
+  wait $handler; local code=$?
+  while kill -0 $handler 2>/dev/null; do wait $handler; code=$?; done  # a signal interrupts the first wait
+  kill $beating 2>/dev/null
+  if [ -e "$folder/cancelled" ]; then
+    settlement='{"outcome": "cancelled"}'
+  elif [ $code = 0 ]; then
+    settlement=$(jq -c '{outcome: "completed", result: .}' "$folder/result" 2>/dev/null)
+    [ -n "$settlement" ] || settlement='{"outcome": "completed"}'
+  else
+    settlement=$(jq -nc --arg code "exit $code" --rawfile text "$folder/errors" \
+      '{outcome: "failed", error: {type: $code, message: $text}}')
+  fi
+  body=$(jq -nc --arg w "$worker" --arg id "$id" --argjson attempt "$attempt" --argjson settlement "$settlement" \
+    '{worker: $w, settlements: [{id: $id, attempt: $attempt} + $settlement]}')
+  persist "$folder/settled" /claims/settle "$body" || new_id
+}
+
+new_id
+while [ -z "$stopping" ]; do
+  claim=$((claim + 1))
+  body=$(jq -nc --arg w "$worker" --argjson n $claim --arg queues "$queues" --arg types "$types" --arg host "$HOSTNAME" \
+    '{worker: $w, claim: $n, queues: ($queues / ","), types: ($types / ","), limit: 1, wait: 20, host: $host}')
+  persist "$folder/claim" /claims "$body" || { new_id; continue; }
+  if jq -e '.jobs[0]' "$folder/claim.answer" >"$folder/job"; then run; fi
+done
+post "$folder/end" /claims/end "$(jq -nc --arg w "$worker" '{worker: $w}')"
