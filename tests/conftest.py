@@ -17,13 +17,14 @@ from windlass.store.contract import Store
 
 CORE = ("test_claim", "test_enqueue", "test_leases", "test_store")
 """The files of `conformance` that every variant of a store runs in `make test`."""
-ACROSS_QUEUES = ("test_chains_race", "test_fire", "test_queues", "test_signals")
+ACROSS_QUEUES = ("test_chains_race", "test_fire", "test_groups", "test_queues", "test_signals")
 """The files that a cluster runs besides, because its queues are on several servers."""
 AWAY = ("test_cut", "test_demo", "test_store_away")
 """The files of `e2e` that need a server."""
 CALLS = (
     *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_embedded", "test_enqueue", "test_filters"),
-    *("test_handles", "test_job_policy", "test_location", "test_result", "test_schedules", "test_sharing"),
+    *("test_flows", "test_groups", "test_handles", "test_job_policy", "test_location", "test_result"),
+    *("test_schedules", "test_sharing"),
     *("test_sqlalchemy", "test_stats", "test_transactions", "test_trouble", "test_verbs", "test_waiting"),
 )
 """The files of `client` that show more than how a call is checked before a store sees it."""

@@ -1,6 +1,8 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
+from windlass.client.groups.group import Group, GroupHandle, group
+from windlass.client.groups.results import MemberFailure, Results
 from windlass.client.handle import Handle
 from windlass.client.tasks.chain import Chain, ChainHandle, chain
 from windlass.client.tasks.context import Context, current_context, current_job
@@ -12,12 +14,14 @@ from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.actions import Action, ActionNotFound
 from windlass.client.verbs.audit import Actor, AuditEntry
 from windlass.client.verbs.filters import JobFilters
+from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.links import Links
 from windlass.client.verbs.payloads import EarlierPayload
 from windlass.client.verbs.tokens import NewToken, TokenNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
 from windlass.core.flow.rate import Rate
+from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.ids import JobRef
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Attempt, Job, JobError, LogLine, NewJob, Progress
@@ -91,6 +95,11 @@ __all__ = [
     "EnqueueUnknown",
     "Exponential",
     "Fixed",
+    "Flow",
+    "FlowCallback",
+    "FlowNotFound",
+    "Group",
+    "GroupHandle",
     "Handle",
     "Histogram",
     "InvalidInput",
@@ -111,6 +120,7 @@ __all__ = [
     "Linear",
     "Links",
     "LogLine",
+    "MemberFailure",
     "Meter",
     "NewJob",
     "NewToken",
@@ -132,6 +142,7 @@ __all__ = [
     "Reason",
     "Recent",
     "ResultUnavailable",
+    "Results",
     "Retry",
     "Schedule",
     "ScheduleNotFound",
@@ -162,4 +173,5 @@ __all__ = [
     "chain",
     "current_context",
     "current_job",
+    "group",
 ]

@@ -54,12 +54,13 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 
 def test_the_commands_are_these() -> None:
     alone = ["bench", "demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
-    alone += ["jobs", "dead", "queues", "schedules", "workers", "serve", "token", "audit", "scale"]
+    alone += ["jobs", "dead", "queues", "schedules", "flows", "workers", "serve", "token", "audit", "scale"]
     grouped = {
         "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
         "queues": ["list", "add", "set", "reset", "pause", "resume", "close", "open", "purge"],
         "schedules": ["list", "show", "add", "set", "reset", "pause", "resume", "run", "remove", "prune"],
+        "flows": ["list", "show", "cancel", "retry"],
         "workers": ["list"],
         "token": ["create", "list", "revoke", "rotate"],
     }

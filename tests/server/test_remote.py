@@ -12,7 +12,7 @@ import pytest
 
 from tests.server.test_serve import Served
 from tests.support.processes import until
-from windlass import App, NewJob
+from windlass import App, NewJob, chain, group
 from windlass.errors import (
     ConfigError,
     EnqueueFailed,
@@ -69,6 +69,14 @@ def test_jobs_are_enqueued_read_and_changed_as_by_an_app(remote: RemoteApp, serv
     assert remote.jobs.cancel_all(type="mail.welcome") == 3
     assert remote.jobs.delete_all(status="cancelled") == 3
     assert remote.stats.counts() == served.app.stats.counts()
+
+
+def test_chains_and_groups_are_refused(remote: RemoteApp) -> None:
+    first, second = (remote.tasks["mail.welcome"].job(number) for number in range(2))
+    for field, made in (("chain", chain(first, second)), ("group", group([first, second]))):
+        with pytest.raises(InvalidOption, match=f"{field}: cannot be enqueued through a server"):
+            made.enqueue()
+    assert remote.stats.counts().queues == {}
 
 
 def test_queues_and_schedules_are_the_records_of_an_app(remote: RemoteApp, served: Served) -> None:

@@ -11,6 +11,7 @@ from windlass.cli.bench import bench
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.enqueue import enqueue
+from windlass.cli.flows import flows
 from windlass.cli.jobs.commands import jobs
 from windlass.cli.jobs.dead import dead
 from windlass.cli.queues.commands import queues, workers
@@ -42,6 +43,7 @@ cli.add_typer(jobs, name="jobs")
 cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")
 cli.add_typer(schedules, name="schedules")
+cli.add_typer(flows, name="flows")
 cli.add_typer(workers, name="workers")
 cli.add_typer(token, name="token")
 cli.command()(audit)

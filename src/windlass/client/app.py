@@ -23,6 +23,7 @@ from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.actions import Actions
 from windlass.client.verbs.audit import process_actor
 from windlass.client.verbs.audit_log import Audit
+from windlass.client.verbs.flows import Flows
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
@@ -82,6 +83,7 @@ class App(Producer):
         self.state = State() if state is None else state
         self.keep_logs = keep_logs
         self.jobs = Jobs(self)
+        self.flows = Flows(self)
         self.queues = Queues(self)
         self.schedules = Schedules(self)
         self.workers = Workers(self)

@@ -134,16 +134,21 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
             raise no_attribute(self, name, HANDLE)
 
     def _result_of(self, job: Job) -> T:
-        if job.status is Status.DEAD:
-            raise JobDead(job.id, job.reason or "no reason kept", job.error)
-        if (problem := unstorable_problem(job.result)) is not None:
-            raise ResultUnavailable(job.id, problem)
-        try:
-            result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
-        except (msgspec.ValidationError, TypeError):
-            # The annotation changed since, or cannot be restored: return the plain JSON.
-            result = job.result
+        result: T = read_result(job, self._returns)
         return result
+
+
+def read_result(job: Job, returns: Any) -> Any:
+    """The result of a finished job as this type; raises JobDead and ResultUnavailable."""
+    if job.status is Status.DEAD:
+        raise JobDead(job.id, job.reason or "no reason kept", job.error)
+    if (problem := unstorable_problem(job.result)) is not None:
+        raise ResultUnavailable(job.id, problem)
+    try:
+        return msgspec.convert(job.result, returns, dec_hook=decode_object, str_keys=True)
+    except (msgspec.ValidationError, TypeError):
+        # The annotation changed since, or cannot be restored: return the plain JSON.
+        return job.result
 
 
 async def _why_cancelled(store: Store, job: Job) -> str:

@@ -175,11 +175,14 @@ def encode_object(value: Any) -> Any:
 
 
 def decode_object(kind: type, value: Any) -> Any:
-    """The inverse of `encode_object`: pydantic models by their own validation."""
+    """The inverse of `encode_object`: pydantic models by their own validation, ours by `restore_from_json`."""
     # From JSON, not from the parsed value: a strict model accepts a date as text only in JSON.
     validate = getattr(kind, "model_validate_json", None)
     if callable(validate):
         return validate(msgspec.json.encode(value))
+    restore = getattr(kind, "restore_from_json", None)
+    if callable(restore):
+        return restore(kind, value)
     raise TypeError(f"{kind.__name__} cannot be restored from JSON")
 
 

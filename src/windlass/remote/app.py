@@ -10,6 +10,7 @@ import msgspec
 from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.handle import Handle
 from windlass.core.flow.queue import QueueOptions
+from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime
 from windlass.core.status import Status
@@ -139,8 +140,9 @@ def _not_here(what: str, instead: str) -> InvalidOption:
 
 
 def _request(job: NewJob) -> dict[str, Any]:
-    if job.parents or job.result_params:
-        raise InvalidOption("chain", "cannot be enqueued through a server")
+    if job.parents or job.result_params or job.flow:
+        what = "group" if job.flow and is_group_id(job.flow) else "chain"
+        raise InvalidOption(what, "cannot be enqueued through a server")
     values = {
         "type": job.type,
         "payload": msgspec.Raw(job.payload.encode()),

@@ -24,6 +24,7 @@ from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota, RunnerEnd
 from windlass.testing.report import Report
 from windlass.worker.handlers.work import Work
+from windlass.worker.runner.group_ends import GroupEnds
 from windlass.worker.runner.notes import take_note
 
 MAX_ADMITTED = 500
@@ -90,6 +91,7 @@ class Hand:
         self._rules: dict[str, QueueRules] = {}
         self._store: Store
         self._fire: Fire
+        self._group_ends: GroupEnds
         self._random = _Even()
         self._ran: dict[JobId, None] = {}
         self._errors: list[BaseException] = []
@@ -101,6 +103,7 @@ class Hand:
         """What a runner does before its first claim."""
         self._store = await self._app._ready()
         self._fire = Fire(self._store, lambda event: None)
+        self._group_ends = GroupEnds(self._store.operator)
         if self._clock is None:
             await self._refuse_workers()
         # The clock of a test may jump far while handlers run: our lease must not lapse by that.
@@ -147,6 +150,8 @@ class Hand:
         policy = work.definition.policy(self._rules[work.claimed.queue].retry)
         settlement = decide(work.claimed, outcome, policy, self._random)
         await self._store.jobs.settle([msgspec.structs.replace(settlement, started_after=work.started_after)])
+        self._group_ends.ended(work.claimed.id, work.claimed.type, work.claimed.parent, settlement.status)
+        await self._group_ends.check()
         self._attempts += 1
         self._ran[work.claimed.id] = None
         if error is not None and settlement.error is not None:
@@ -169,7 +174,7 @@ class Hand:
             runner=self._runner,
             claim=self._claims,
             quotas=tuple(QueueQuota(name, 1) for name in names),
-            types=self._app.registry.types,
+            types=self._app.registry.runnable,
             limit=1,
         )
         jobs = await self._store.jobs.claim(request)

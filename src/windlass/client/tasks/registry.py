@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.groups.watch import watch_group
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
@@ -15,6 +16,8 @@ from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
+from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
 from windlass.core.suggest import suggest, unknown_option
@@ -31,12 +34,15 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
+        group = define(watch_group, {"type": GROUP_TYPE, "max_attempts": MAX_ATTEMPTS})
+        self._own = {GROUP_TYPE: msgspec.structs.replace(group, home=home)}
+        """Ours, which run without the app's middleware."""
 
     def add(self, definition: Definition) -> None:
         """Register a definition; a second function with the same type or alias is refused."""
         names = (definition.type, *definition.aliases)
         for name in names:
-            present = self._definitions.get(name)
+            present = self._definitions.get(name) or self._own.get(name)
             if present is not None:
                 alias = "" if name == definition.type == present.type else " (as a type or an alias)"
                 raise ConfigError(
@@ -66,7 +72,7 @@ class Registry:
 
     def get(self, type_: str) -> Definition:
         try:
-            return self._definitions[type_]
+            return self._definitions[type_] if type_ in self._definitions else self._own[type_]
         except KeyError:
             hint = suggest(type_, self._definitions) or "; the app has no tasks"
             raise UnknownTask(type_, hint) from None
@@ -88,8 +94,13 @@ class Registry:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Every type and alias, sorted: what a worker can run."""
+        """Every type and alias of the app's tasks, sorted."""
         return tuple(sorted(self._definitions))
+
+    @property
+    def runnable(self) -> tuple[str, ...]:
+        """What a worker can run: the app's types, and ours."""
+        return tuple(sorted([*self._definitions, *self._own]))
 
     @property
     def parameters(self) -> dict[str, tuple[str, ...]]:

@@ -57,6 +57,10 @@ class Signature:
     def names(self) -> tuple[str, ...]:
         return tuple(self._fields)
 
+    def annotation(self, name: str) -> Any:
+        """The type of a parameter; Any without one."""
+        return _plain(self._fields[name])
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names, and `**` if it takes any other too."""

@@ -113,9 +113,9 @@ class TaskJob(NewJob, Generic[T_co], frozen=True, kw_only=True, gc=False):
     def _portal(self) -> Portal:
         return self.task._portal()
 
-    def plain(self) -> NewJob:
-        """The plain record for the store."""
-        return NewJob(**{name: getattr(self, name) for name in NewJob.__struct_fields__})
+    def plain(self, **changed: Any) -> NewJob:
+        """The plain record for the store, with some fields changed."""
+        return NewJob(**{**{name: getattr(self, name) for name in NewJob.__struct_fields__}, **changed})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _plain, (msgspec.structs.asdict(self.plain()),)

@@ -22,7 +22,7 @@ from windlass.client.verbs.filters import (
 )
 from windlass.client.verbs.find import find_id, job_id
 from windlass.client.verbs.group import Verbs
-from windlass.client.verbs.links import Links, cause_of, front_of, links_of
+from windlass.client.verbs.links import Links, held_up_by, links_of
 from windlass.client.verbs.payloads import EarlierPayload, change_payload, drop_payloads, earlier_payloads
 from windlass.client.verbs.transitions import require_done
 from windlass.core.ids import JobId, JobRef
@@ -133,7 +133,7 @@ class Jobs(Verbs):
         found = await store.operator.why_facts(name)
         if found is None:
             raise JobNotFound(name)
-        cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
+        cause = await held_up_by(store.operator, found.job)
         found = msgspec.structs.replace(found, cause=cause)
         if sees is not None:
             found = found.naming({job.id for job in await store.operator.get(found.named) if job and sees(job)})

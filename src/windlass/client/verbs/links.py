@@ -5,7 +5,10 @@ from typing import overload
 
 import msgspec
 
+from windlass.client.groups.members import first_live
 from windlass.client.runtime.offloaded import without_values
+from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.groups.rules import member_in_reason
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_in_reason
 from windlass.core.jobs.job import Job
@@ -92,6 +95,16 @@ async def front_of(operator: OperatorStore, job: Job, most: int = MAX_FALLEN) ->
     return None if front is None or _waits_for(front) is not None else front
 
 
+async def held_up_by(operator: OperatorStore, job: Job) -> Job | None:
+    """What ended or holds up a job: the first cause of its cancellation, the link its chain is at, a live member."""
+    found = await cause_of(operator, job) or await front_of(operator, job)
+    group = found or job
+    if group.type != GROUP_TYPE or group.finished:
+        return found
+    live = await first_live(operator, group.id)
+    return found if live is None else (await operator.get([live]))[0]
+
+
 async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None], job: Job, most: int) -> Job | None:
     """The job after this many steps, or as many as there are; None, if there is none."""
     last, following = None, step(job)
@@ -103,7 +116,9 @@ async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None],
 
 
 def _felled_by(job: Job) -> JobId | None:
-    return parent_in_reason(job.reason) if job.status is Status.CANCELLED else None
+    if job.status is not Status.CANCELLED:
+        return None
+    return parent_in_reason(job.reason) or member_in_reason(job.reason)
 
 
 def _waits_for(job: Job) -> JobId | None:

@@ -1,6 +1,7 @@
 """Reasons for jobs that do not run: why a job waits, and how it ended."""
 
 from windlass.core.flow.rate_check import THROTTLED
+from windlass.core.groups.ids import GROUP_TYPE
 from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, describe_cause, parent_in_reason
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job
@@ -50,6 +51,8 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
         text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is at work."
         return [Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")]
     when = at(due, now)
+    if job.type == GROUP_TYPE:
+        return [_waiting_for_members(facts)]
     run_now = f"to run it now: windlass jobs run {job.id}"
     if job.status is Status.FAILED:
         error = f" after {job.error.type}: {_short(job.error.message)}" if job.error else ""
@@ -61,6 +64,19 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
         return [Reason(code="key_rate", text=text, until=job.run_at)]
     snoozed = f" It has snoozed {job.snoozes} times." if job.snoozes else ""
     return [Reason(code="not_due", text=f"It is due at {when}.{snoozed}", do=run_now, until=job.run_at)]
+
+
+def _waiting_for_members(facts: WhyFacts) -> Reason:
+    """It is a group: it waits for its members."""
+    seen, front = facts.job.progress, facts.cause
+    text = "It is a group, and waits for its members"
+    if seen is not None and seen.total:
+        text += f": {seen.done:g} of {seen.total:g} had completed when it last looked"
+    if front is None:
+        return Reason(code="awaits_members", text=f"{text}.")
+    text += f". The first that has not ended is {_short(describe_cause(front), 240)}."
+    do = f"to see what holds it up: windlass jobs why {front.id}"
+    return Reason(code="awaits_members", text=text, do=do, jobs=(front.id,))
 
 
 def _blocked(facts: WhyFacts) -> list[Reason]:

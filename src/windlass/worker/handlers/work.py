@@ -12,6 +12,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
+from windlass.core.groups.ids import member_index
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import SAME_FIELDS, Claimed, Job, LogLine, Progress
 from windlass.core.jobs.outcome import Outcome
@@ -148,6 +149,8 @@ class Work(msgspec.Struct, eq=False):
 
 
 def _parents(claimed: Claimed) -> tuple[JobId, ...]:
-    """A link of a chain has one parent, after the first; a child of a handler has no flow, and waited for nothing."""
-    is_link = claimed.parent is not None and claimed.flow not in (None, claimed.id)
-    return (claimed.parent,) if claimed.parent is not None and is_link else ()
+    """A link of a chain has one parent, after the first. Children of handlers and of groups waited for nothing."""
+    parent = claimed.parent
+    if parent is None or claimed.flow in (None, claimed.id) or member_index(parent, claimed.id) is not None:
+        return ()
+    return (parent,)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+from collections.abc import Sequence
 from random import Random
 
 import msgspec
@@ -14,6 +15,7 @@ from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
+from windlass.store.records import Settled
 from windlass.worker.channel import Cancel, Channel, Hint, LeaseGranted, LeaseLapsed, Overdue, Stop
 from windlass.worker.config import WorkerConfig
 from windlass.worker.handlers.attempt import halted
@@ -21,8 +23,9 @@ from windlass.worker.handlers.hooks import STOP_SECONDS, DeadHooks, Lifespan
 from windlass.worker.handlers.process_pool import HandlerProcessPool
 from windlass.worker.handlers.work import Halt, Work
 from windlass.worker.runner.claim_loop import ClaimLoop
+from windlass.worker.runner.group_ends import GroupEnds
 from windlass.worker.runner.held_jobs import HeldJobs
-from windlass.worker.runner.meters import Meters
+from windlass.worker.runner.meters import Batch, Meters
 from windlass.worker.runner.notes import FinalNotes, Notes
 from windlass.worker.runner.queue_rules import QueueRetryRules
 from windlass.worker.runner.settler import Settler
@@ -52,8 +55,7 @@ class Engine:
         emit: Emit,
         mark: str,
     ) -> None:
-        self._app = app
-        self._store = store
+        self._app, self._store = app, store
         self._config = config
         self._table = table
         self._channel = channel
@@ -66,13 +68,14 @@ class Engine:
         news = emit if config.verbose else None
         self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
         self._meters = Meters(store.stats, emit)
+        self._group_ends = GroupEnds(store.operator, emit)
         self._settler = Settler(
             store.jobs,
             self._dead.listening(emit),
             self._held_jobs.remove,
             self._flowing,
             verbose=config.verbose,
-            measure=self._meters.measure,
+            measure=self._measure,
         )
         stop_seconds = STOP_SECONDS if app.hooks.stop else 0
         self._processes = HandlerProcessPool(config, mark, stop_seconds=stop_seconds, emit=emit)
@@ -100,7 +103,7 @@ class Engine:
     async def run(self) -> None:
         """Until stopped, orphaned, or failed (`failure`)."""
         queues = self._config.queues or dict.fromkeys(self._app.queue_names)
-        types = self._app.registry.types
+        types = self._app.registry.runnable
         await self._rules.refresh()
         tasks = [
             asyncio.create_task(self._loop.run(queues, types)),
@@ -108,6 +111,7 @@ class Engine:
             asyncio.create_task(self._notes.run()),
             asyncio.create_task(self._dead.run()),
             asyncio.create_task(self._meters.run()),
+            asyncio.create_task(self._group_ends.run()),
             asyncio.create_task(self._tick()),
             asyncio.create_task(self._report_lapse()),
             asyncio.create_task(self._listen()),
@@ -201,6 +205,11 @@ class Engine:
         settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         self._final_notes.settle(work, settlement)
 
+    def _measure(self, batch: Batch, answers: Sequence[Settled]) -> None:
+        """These outcomes are durable."""
+        self._meters.measure(batch, answers)
+        self._group_ends.note(batch, answers)
+
     def _flowing(self) -> bool:
         """Whether another claim is near: jobs come faster than one by one."""
         return self._loop.asking or self._slots.buffered > 0
@@ -275,6 +284,7 @@ class Engine:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._final_notes.sent()
                 await self._settler.quiet.wait()
+                await self._group_ends.quiet.wait()
                 await self._meters.flush()
 
     async def _close(self) -> None:

@@ -152,7 +152,7 @@ def hello(app: App, store: Store, undeclared: tuple[str, ...] = ()) -> Hello:
     """What the supervisor needs to know of the app."""
     blobs = app.offload()
     address = None if blobs is None else blobs.address
-    types, parameters = app.registry.types, app.registry.parameters
+    types, parameters = app.registry.runnable, app.registry.parameters
     return Hello(store.address, app.queue_names, types, retries(app), address, undeclared, parameters)
 
 

@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 from collections.abc import Sequence, Set
 
+from windlass.client.groups.members import first_live
 from windlass.coordinator.coordinator import Coordinator
 from windlass.core.events import Emit, HintsUnavailable
+from windlass.core.groups.ids import GROUP_TYPE, is_group_id
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
+from windlass.store.records import JobFilter
 from windlass.worker.channel import Hint
 from windlass.worker.store_retry import FailureReports, describe_error, retry_until_done
 from windlass.worker.supervisor.runner_process import Runner
@@ -22,6 +25,7 @@ SCHEMA_CHECK = "checking the schema"
 TIME_STEP_SECONDS = 0.2
 MAX_RUNNERS = 100
 MAX_SCHEDULES = 100
+MAX_GROUPS = 100
 EMPTY_CHECK_SECONDS = 0.2
 HOLDING = (Status.PENDING, Status.RUNNING, Status.FAILED)
 
@@ -86,6 +90,15 @@ async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> tuple[
     return tuple(sorted(name for name, of in counts.items() if of[Status.PENDING] and name not in queues))
 
 
+async def _is_group_over(store: Store) -> bool:
+    """Whether a group waits although its members have ended: its callback runs in a moment."""
+    groups = await store.operator.list(JobFilter(type=GROUP_TYPE, status=(Status.SCHEDULED,)), MAX_GROUPS, None)
+    for group in groups.items:
+        if is_group_id(group.id) and await first_live(store.operator, group.id) is None:
+            return True
+    return False
+
+
 async def is_empty(store: Store, queues: Sequence[str]) -> bool:
     """Nothing pending, running, failed, or due within a second, and no tick that is due.
 
@@ -107,7 +120,7 @@ async def is_empty(store: Store, queues: Sequence[str]) -> bool:
         return False
     if any(queue[Status.SCHEDULED] for queue in served):
         due = (await store.jobs.admit(0, queues)).next_due_in
-        if due is not None and due <= SECOND:
+        if (due is not None and due <= SECOND) or await _is_group_over(store):
             return False
     ticking = (await store.schedules.due(MAX_SCHEDULES)).schedules
     # One that cannot be read stays due for ever.

@@ -1,0 +1,1 @@
+"""Groups of jobs: made by producers, watched by workers."""

@@ -1,0 +1,163 @@
+"""app.flows: verbs on groups of jobs, each also with the prefix `a`."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from windlass.client.groups.members import ALIVE, LOST, first_live
+from windlass.client.handle import CANCELLED
+from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.filters import check_limit, list_page
+from windlass.client.verbs.group import Verbs
+from windlass.core.codec import decode_object
+from windlass.core.groups.flow import Flow, FlowCallback
+from windlass.core.groups.ids import (
+    GROUP_TYPE,
+    Role,
+    before_member,
+    callback_id,
+    is_group_id,
+    member_index,
+    named_group_id,
+    watcher_id,
+)
+from windlass.core.groups.rules import GroupPayload
+from windlass.core.ids import JobId, JobRef, check_id, is_id
+from windlass.core.jobs.job import Job
+from windlass.core.jobs.outcome import check_reason
+from windlass.core.status import Status
+from windlass.errors import WindlassError
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Page
+
+_BATCH = 500
+
+
+class FlowNotFound(WindlassError):
+    """No group has this id or name."""
+
+    code = "flow_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no flow {name!r}")
+        self.name = name
+
+
+class Flows(Verbs):
+    """Read groups and act on them: by the `id` that their producer gave them, or by that of a handle."""
+
+    async def aget(self, id: JobRef) -> Flow:
+        """One group, with the exact counts of its members; raises FlowNotFound."""
+        operator = (await self._home._ready()).operator
+        job = await self._look(operator, id)
+        return await _described(operator, job)
+
+    async def alist(self, *, limit: int = 50, cursor: str | None = None) -> Page[Flow]:
+        """Groups, newest first, without their callbacks; those with an `id` of yours may be anywhere in the list."""
+        check_limit(limit)
+        operator = (await self._home._ready()).operator
+        page = await list_page(operator, JobFilter(type=GROUP_TYPE), limit, cursor)
+        groups = [job for job in page.items if is_group_id(job.id)]
+        return Page(tuple(map(_flow, groups)), page.next_cursor)
+
+    async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Flow:
+        """Cancel a group with its members: waiting ones at once, running ones are asked to stop.
+
+        `then` and `on_dead` do not run; `always` does, when all members have ended.
+        """
+        check_reason(reason)
+        operator = (await self._home._ready()).operator
+        group = (await self._look(operator, id)).id
+        await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+        await operator.cancel([group], reason)
+        async for ids in _members(operator, group, ALIVE):
+            await operator.cancel(ids, reason)
+        await self._audit("flow.cancel", group, after={"reason": reason})
+        return await self.aget(group)
+
+    async def aretry(self, id: JobRef) -> Flow:
+        """Run the dead and cancelled members of a group again; `then` waits for them again.
+
+        Completed members stay, and so do callbacks that have run. A group that completed stays as it is.
+        """
+        operator = (await self._home._ready()).operator
+        group = (await self._look(operator, id)).id
+        async for ids in _members(operator, group, LOST):
+            await operator.retry(ids)
+        wanted = [group, watcher_id(group, Role.ON_DEAD)]
+        lost = [job.id for job in await operator.get(wanted) if job is not None and job.status in LOST]
+        if group in lost:
+            await operator.retry(lost)
+        await self._audit("flow.retry", group)
+        return await self.aget(group)
+
+    async def _look(self, operator: OperatorStore, id: JobRef) -> Job:
+        name = id if isinstance(id, str) and not is_id(id.lower()) else None
+        group = check_id(id) if name is None else named_group_id(name)
+        job = (await operator.get([group]))[0]
+        if job is None or job.type != GROUP_TYPE or not is_group_id(group):
+            raise FlowNotFound(group if name is None else name)
+        return job
+
+    get = blocking(aget)
+    cancel = blocking(acancel)
+    retry = blocking(aretry)
+    list = blocking(alist)
+
+
+async def _members(operator: OperatorStore, group: JobId, status: tuple[Status, ...]) -> AsyncIterator[list[JobId]]:
+    """Members with one of these statuses, page by page."""
+    after = before_member(group, 0)
+    while ids := await operator.select(JobFilter(parent=group, status=status), _BATCH, after):
+        after = ids[-1]
+        if members := [id_ for id_ in ids if member_index(group, id_) is not None]:
+            yield members
+
+
+async def _count(operator: OperatorStore, group: JobId, status: Status, first: int) -> int:
+    """Members with this status, from an index on."""
+    wanted, after, found = JobFilter(parent=group, status=(status,)), before_member(group, first), 0
+    while ids := await operator.select(wanted, _BATCH, after):
+        found += sum(1 for id_ in ids if member_index(group, id_) is not None)
+        after = ids[-1]
+    return found
+
+
+def _payload(job: Job) -> GroupPayload:
+    try:
+        return msgspec.convert(job.payload, GroupPayload, dec_hook=decode_object)
+    except msgspec.ValidationError:
+        return GroupPayload(job.id, 0)
+
+
+def _flow(job: Job) -> Flow:
+    """What the group's own job tells."""
+    payload = _payload(job)
+    known = int(job.progress.done) if job.progress is not None else 0
+    return Flow(
+        id=job.id,
+        name=payload.name or None,
+        status=job.status,
+        reason=job.reason,
+        size=payload.size,
+        completed=payload.size if job.status is Status.COMPLETED else known,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+    )
+
+
+async def _described(operator: OperatorStore, job: Job) -> Flow:
+    flow = _flow(job)
+    if job.status is not Status.COMPLETED:
+        counted = flow.completed + await _count(operator, job.id, Status.COMPLETED, flow.completed)
+        dead, cancelled = [
+            await _count(operator, job.id, status, flow.completed) for status in (Status.DEAD, Status.CANCELLED)
+        ]
+        flow = msgspec.structs.replace(flow, completed=counted, dead=dead, cancelled=cancelled)
+    callbacks = await operator.get([callback_id(job.id, role) for role in Role])
+    named = zip(Role, callbacks, strict=True)
+    told = [
+        FlowCallback(role.name.lower(), each.id, each.type, each.status) for role, each in named if each is not None
+    ]
+    waits_for = await first_live(operator, job.id) if flow.live else None
+    return msgspec.structs.replace(flow, callbacks=tuple(told), waits_for=waits_for)

@@ -1,0 +1,1 @@
+"""Groups: many jobs and what runs when they have ended. Pure."""

@@ -1,0 +1,46 @@
+"""A flow as people and programs see it."""
+
+from datetime import datetime
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.status import Status
+
+
+class FlowCallback(msgspec.Struct, frozen=True):
+    """A callback of a group."""
+
+    role: str
+    """then, on_dead or always."""
+    id: JobId
+    type: str
+    status: Status
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """A group of jobs; the names are those of `--json`."""
+
+    id: JobId
+    name: str | None = None
+    """As its producer calls it."""
+    status: Status
+    """Of the job that the group is: completed, if all members have; cancelled, if one is lost; else scheduled, or for
+    a moment pending or running.
+    """
+    reason: str | None = None
+    size: int
+    completed: int
+    """In a list, as many as the group counted when it last looked."""
+    dead: int = 0
+    cancelled: int = 0
+    callbacks: tuple[FlowCallback, ...] = ()
+    waits_for: JobId | None = None
+    """The first member that has not ended."""
+    created_at: datetime
+    finished_at: datetime | None = None
+
+    @property
+    def live(self) -> int:
+        """Members that have not ended."""
+        return max(0, self.size - self.completed - self.dead - self.cancelled)

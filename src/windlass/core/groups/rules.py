@@ -1,0 +1,95 @@
+"""What the end of a member means for its group, and when each callback runs. Pure.
+
+| a member is | counts as | `then` | `on_dead` | `always` |
+|---|---|---|---|---|
+| completed | completed | runs after the last | cancelled after the last | runs after the last |
+| dead, cancelled, expired, replaced | lost | cancelled | runs | runs after the last |
+| failed, crashed, snoozed, requeued | live | waits | waits | waits |
+| deleted or pruned, was completed | completed | as completed | as completed | as completed |
+| deleted or pruned, was not | lost | as dead | as dead | as dead |
+| not stored, in the first minute | live | waits | waits | waits |
+| not stored, later | lost | as dead | as dead | as dead |
+"""
+
+from enum import Enum
+
+import msgspec
+
+from windlass.core.groups.ids import Role
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros
+from windlass.core.status import FINISHED, Status
+
+STORED_WITHIN: Micros = 60 * SECOND
+"""An enqueue over several queues may take that long to store every member."""
+MIN_POLL, MAX_POLL = 2.0, 30.0
+"""Seconds until a group is looked at again, if no end of a member asks for it before."""
+
+
+class MemberState(Enum):
+    """What a member counts as."""
+
+    LIVE = "live"
+    COMPLETED = "completed"
+    LOST = "lost"
+
+
+def member_state(status: Status | None, outcome: str | None, age: Micros) -> MemberState:
+    """A member with this status; without one it is not stored, and `outcome` is what its tombstone tells, if any.
+
+    `age` is that of the group.
+    """
+    if status is not None:
+        if status is Status.COMPLETED:
+            return MemberState.COMPLETED
+        return MemberState.LOST if status in FINISHED else MemberState.LIVE
+    if outcome is None:
+        return MemberState.LIVE if age < STORED_WITHIN else MemberState.LOST
+    return MemberState.COMPLETED if outcome == Status.COMPLETED else MemberState.LOST
+
+
+class Verdict(Enum):
+    """What becomes of the job that watches a group for a callback."""
+
+    WAIT = "wait"
+    RUN = "run the callback"
+    CANCEL = "cancel the callback"
+
+
+def verdict(role: Role, *, ended: bool, lost: bool) -> Verdict:
+    """`ended`: no member is live; `lost`: one ended without completing."""
+    match role:
+        case Role.THEN:
+            return Verdict.CANCEL if lost else Verdict.RUN if ended else Verdict.WAIT
+        case Role.ON_DEAD:
+            return Verdict.RUN if lost else Verdict.CANCEL if ended else Verdict.WAIT
+        case Role.ALWAYS:
+            return Verdict.RUN if ended else Verdict.WAIT
+
+
+def seconds_until_next_look(looks: int) -> float:
+    """Short at first, longer for groups that last: an end that no runner reported is found within this time."""
+    return min(MIN_POLL * 1.1 ** min(looks, 100), MAX_POLL)
+
+
+def member_ended_reason(member: JobId, index: int, status: Status | None) -> str:
+    """The reason of a group that is cancelled because a member is lost."""
+    return f"its member {member} is {status or 'not kept any more'} (index {index})"
+
+
+def member_in_reason(reason: str | None) -> JobId | None:
+    """The member because of which a group was cancelled, if any."""
+    words = (reason or "").split(" ")
+    return words[2] if words[:2] == ["its", "member"] and len(words) > 3 else None
+
+
+class GroupPayload(msgspec.Struct, frozen=True):
+    """The arguments of a job that watches a group."""
+
+    group: JobId
+    size: int
+    role: int = Role.THEN
+    as_list: bool = False
+    """Whether its result is the list of all results, instead of a reference to them."""
+    name: str = ""
+    """As its producer calls it."""

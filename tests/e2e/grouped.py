@@ -1,0 +1,69 @@
+"""The user's app of the tests of groups; a runner of it kills itself once where KILL_AT says."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from windlass import App, Results
+from windlass.client.groups import watch
+from windlass.client.groups.members import Walk
+from windlass.worker.runner.group_ends import GroupEnds
+
+app = App()
+
+
+def note(line: str) -> None:
+    """One write on a file opened for appending: lines of several processes never mix."""
+    with Path("notes").open("a") as file:
+        file.write(f"{line}\n")
+
+
+@app.task
+def square(number: int) -> int:
+    return number * number
+
+
+@app.task
+async def total(parts: Results[int]) -> int:
+    found = sum([each async for each in parts])
+    note(f"total {found}")
+    return found
+
+
+@app.task
+def clean() -> None:
+    note("clean")
+
+
+def die_once() -> None:
+    """Killed, as by the kernel; only the first process that comes here."""
+    try:
+        os.close(os.open("killed", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying(method: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
+    async def run(*args: Any) -> Any:
+        if before:
+            die_once()
+        found = await method(*args)
+        if not before:
+            die_once()
+        return found
+
+    return run
+
+
+match os.environ.get("KILL_AT"):
+    case "before the wake":
+        GroupEnds._wake = dying(GroupEnds._wake, before=True)  # type: ignore[method-assign]
+    case "after the wake":
+        GroupEnds._wake = dying(GroupEnds._wake, before=False)  # type: ignore[method-assign]
+    case "before the look":
+        Walk.run = dying(Walk.run, before=True)  # type: ignore[method-assign]
+    case "after the look":
+        watch._judge = dying(watch._judge, before=False)

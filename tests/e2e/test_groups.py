@@ -1,0 +1,99 @@
+"""Groups with real workers: the callback runs once, in whichever process the last member ends, and through kills."""
+
+import shutil
+
+import pytest
+
+from tests.e2e.stage import SHOP, Stage
+from tests.support.addresses import on_every_store
+from tests.support.parts import in_part
+from windlass import App, GroupHandle, Results, group
+
+MEMBERS = 60
+
+
+@pytest.fixture
+def grouped(stage: Stage) -> Stage:
+    """A stage with the app of this file's tests."""
+    shutil.copy(SHOP.with_name("grouped.py"), stage.folder / "grouped.py")
+    return stage
+
+
+def enqueue(stage: Stage, count: int = MEMBERS) -> GroupHandle[int]:
+    """A group of so many squares, and their sum."""
+    app = stage.app
+
+    @app.task
+    def square(number: int) -> int:
+        return number
+
+    @app.task
+    async def total(parts: Results[int]) -> int:
+        return len(parts)
+
+    @app.task
+    def clean() -> None: ...
+
+    return group([square.job(n) for n in range(count)], then=total, always=clean).enqueue()
+
+
+def check(stage: Stage, handle: GroupHandle[int], count: int = MEMBERS) -> None:
+    """`then` and `always` have run, each once."""
+    expected = sum(n * n for n in range(count))
+    assert handle.result(timeout=60) == expected
+    stage.until_finished()
+    notes = (stage.folder / "notes").read_text().splitlines()
+    assert sorted(notes) == ["clean", f"total {expected}"]
+
+
+@on_every_store
+def test_the_last_members_end_in_different_processes_and_the_callback_runs_once(grouped: Stage) -> None:
+    for _ in range(2):
+        grouped.worker("--processes", "2", "--concurrency", "4", app="grouped:app")
+    handle = enqueue(grouped, 200)
+    check(grouped, handle, 200)
+    grouped.close_down()
+
+
+@on_every_store
+@pytest.mark.parametrize(
+    "place",
+    in_part(["before the wake", "after the wake", "before the look", "after the look"], ["before the wake"]),
+)
+def test_a_runner_that_is_killed_delays_the_callback_and_never_doubles_it(grouped: Stage, place: str) -> None:
+    grouped.worker("--concurrency", "4", app="grouped:app", environment={"KILL_AT": place})
+    handle = enqueue(grouped)
+    check(grouped, handle)
+    assert (grouped.folder / "killed").exists(), "nothing was killed: this test does not test what it says"
+    grouped.close_down()
+
+
+@on_every_store
+@pytest.mark.parametrize("point", in_part(["settle.after_commit", "settle.before_commit"], ["settle.after_commit"]))
+def test_a_runner_killed_at_the_commit_of_the_last_end_loses_no_callback(grouped: Stage, point: str) -> None:
+    once = grouped.folder / "once"
+    once.mkdir()
+    environment = {"WINDLASS_FAILPOINTS": f"{point}=kill", "WINDLASS_FAILPOINTS_ONCE": str(once)}
+    grouped.worker(app="grouped:app", environment=environment)
+    handle = enqueue(grouped, 1)
+    check(grouped, handle, 1)
+    assert list(once.iterdir()), "nothing was killed: this test does not test what it says"
+    grouped.close_down()
+
+
+def test_the_group_is_listed_and_shown_by_commands(grouped: Stage) -> None:
+    grouped.worker(app="grouped:app")
+    handle = enqueue(grouped, 3)
+    check(grouped, handle, 3)
+    assert handle.id in grouped.command("flows", "list", "--store", grouped.url)
+    shown = grouped.command("flows", "show", handle.id, "--store", grouped.url)
+    assert f"flow {handle.id} is completed" in shown
+    assert "3 members: 3 completed" in shown
+    assert "then     total" in shown
+    grouped.close_down()
+
+
+def test_an_app_is_not_changed_by_the_type_of_groups() -> None:
+    app = App()
+    assert app.registry.types == ()
+    assert "0 tasks" in repr(app)

@@ -1,0 +1,132 @@
+"""Groups: ids that follow from the group's, and what the end of a member means for each callback."""
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.core.groups.ids import (
+    MAX_MEMBERS,
+    Role,
+    before_member,
+    callback_id,
+    is_group_id,
+    member_id,
+    member_index,
+    named_group_id,
+    new_group_id,
+    watcher_id,
+)
+from windlass.core.groups.rules import (
+    MAX_POLL,
+    MIN_POLL,
+    STORED_WITHIN,
+    MemberState,
+    Verdict,
+    member_ended_reason,
+    member_in_reason,
+    member_state,
+    seconds_until_next_look,
+    verdict,
+)
+from windlass.core.ids import check_id, is_id, new_id
+from windlass.core.status import FINISHED, Status
+
+names = st.text(min_size=1, max_size=20).map(named_group_id)
+groups = names | st.builds(new_group_id)
+indexes = st.integers(0, MAX_MEMBERS - 1)
+
+
+@given(groups, indexes, indexes)
+def test_members_sort_by_their_index(group: str, one: int, two: int) -> None:
+    assert (member_id(group, one) < member_id(group, two)) == (one < two)
+
+
+@given(groups, indexes)
+def test_an_id_tells_the_index_of_a_member_and_only_in_its_own_group(group: str, index: int) -> None:
+    id_ = member_id(group, index)
+    assert check_id(id_) == id_
+    assert member_index(group, id_) == index
+    assert member_index(new_group_id(), id_) is None
+    assert member_index(new_id(), id_) is None
+
+
+@given(groups)
+def test_ids_of_a_group_differ_and_callbacks_sort_after_members(group: str) -> None:
+    others = {watcher_id(group, Role.ON_DEAD), watcher_id(group, Role.ALWAYS), *(callback_id(group, r) for r in Role)}
+    assert len(others) == 5
+    assert min(others) > member_id(group, MAX_MEMBERS - 1)
+    assert all(is_id(each) and UUID(each).version == 8 for each in {*others, group})
+    assert is_group_id(group)
+    assert not any(is_group_id(each) for each in {*others, member_id(group, 0), new_id()})
+    assert watcher_id(group, Role.THEN) == group
+    assert all(member_index(group, each) is None for each in others)
+
+
+@given(groups, indexes)
+def test_a_list_that_begins_before_a_member_begins_with_it(group: str, index: int) -> None:
+    before = before_member(group, index)
+    assert before < member_id(group, index)
+    assert index == 0 or before >= member_id(group, index - 1)
+
+
+def test_a_name_is_always_the_same_group_and_another_name_another() -> None:
+    assert named_group_id("import-7") == named_group_id("import-7") != named_group_id("import-8")
+
+
+@pytest.mark.parametrize("status", Status)
+def test_a_stored_member_counts_by_its_status(status: Status) -> None:
+    expected = MemberState.COMPLETED if status is Status.COMPLETED else MemberState.LOST
+    assert member_state(status, None, 0) is (expected if status in FINISHED else MemberState.LIVE)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "age", "state"),
+    [
+        ("completed", 0, MemberState.COMPLETED),
+        ("dead", 0, MemberState.LOST),
+        ("", 0, MemberState.LOST),
+        (None, STORED_WITHIN - 1, MemberState.LIVE),
+        (None, STORED_WITHIN, MemberState.LOST),
+    ],
+)
+def test_a_member_that_is_not_stored_counts_by_its_tombstone(
+    outcome: str | None, age: int, state: MemberState
+) -> None:
+    assert member_state(None, outcome, age) is state
+
+
+@pytest.mark.parametrize(
+    ("role", "ended", "lost", "expected"),
+    [
+        (Role.THEN, False, False, Verdict.WAIT),
+        (Role.THEN, True, False, Verdict.RUN),
+        (Role.THEN, False, True, Verdict.CANCEL),
+        (Role.THEN, True, True, Verdict.CANCEL),
+        (Role.ON_DEAD, False, False, Verdict.WAIT),
+        (Role.ON_DEAD, True, False, Verdict.CANCEL),
+        (Role.ON_DEAD, False, True, Verdict.RUN),
+        (Role.ON_DEAD, True, True, Verdict.RUN),
+        (Role.ALWAYS, False, False, Verdict.WAIT),
+        (Role.ALWAYS, True, False, Verdict.RUN),
+        (Role.ALWAYS, False, True, Verdict.WAIT),
+        (Role.ALWAYS, True, True, Verdict.RUN),
+    ],
+)
+def test_when_a_callback_runs(role: Role, ended: bool, lost: bool, expected: Verdict) -> None:
+    assert verdict(role, ended=ended, lost=lost) is expected
+
+
+def test_looks_become_rarer_but_never_rarer_than_the_limit() -> None:
+    waits = [seconds_until_next_look(looks) for looks in range(1000)]
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (MIN_POLL, MAX_POLL)
+
+
+@pytest.mark.parametrize("status", [Status.DEAD, Status.CANCELLED, None])
+def test_the_reason_of_a_lost_group_names_the_member(status: Status | None) -> None:
+    id_ = new_id()
+    assert member_in_reason(member_ended_reason(id_, 7, status)) == id_
+    assert member_in_reason("cancelled by an operator") is None
+    assert member_in_reason(None) is None
