@@ -117,24 +117,21 @@ def asgi(
     workers = WorkerService(app, check_lease(worker_lease), lambda: probes.stopping)
     state = ServerState(Estimates(), actions.ActionRunner(app), access, events, workers)
     dispatcher = Dispatcher(app, access, state)
-
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
 
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
         *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
-        Route("/healthz", probes.live),
-        Route("/readyz", probes.ready),
-        Route("/startupz", probes.started),
+        *probes.routes,
         Route("/metrics", Metrics(app, access).show),
         *LogIn(app, access, development).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
-    lifespan = _lifespan(app, state, probes)
-    served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    handlers = {HTTPException: _no_route(dashboard)}
+    served = Application(routes=routes, lifespan=_lifespan(app, state, probes), exception_handlers=handlers)
     served.router.redirect_slashes = False
     served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
     served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}

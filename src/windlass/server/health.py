@@ -4,6 +4,7 @@ import asyncio
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from windlass.client.app import App
 from windlass.core.tokens import Scope
@@ -27,6 +28,11 @@ class Probes:
         self._app = app
         self.stopping = False
         self._started = False
+
+    @property
+    def routes(self) -> list[Route]:
+        """Where orchestrators ask."""
+        return [Route("/healthz", self.live), Route("/readyz", self.ready), Route("/startupz", self.started)]
 
     async def live(self, request: Request) -> PlainTextResponse:
         """The event loop turns."""
