@@ -137,3 +137,13 @@ async def test_hidden_fields_are_not_searched(app: App) -> None:
             answer = await admin.get("/jobs", params={"q": f"payload.{path}:{SECRET}"})
             assert (answer.status_code, answer.json()["field"]) == (422, f"payload.{path}")
         assert len((await admin.get("/jobs", params={"q": "payload.card.kind:visa"})).json()["jobs"]) == 1
+
+
+@on_sqlite
+async def test_a_hidden_field_with_a_number_in_its_path_is_not_searched(app: App) -> None:
+    await app.aenqueue("pay", {"1": {"token": SECRET}, "users": {"42": [{"pin": SECRET}]}, "77": SECRET}, delay=60)
+    async with _client(app, "admin", hide=["*.token", "users.42.pin", "77"]) as admin:
+        assert SECRET not in (await admin.get("/jobs")).text
+        for path in ("1.token", "users.42.pin", "users.42.0.pin", "77"):
+            answer = await admin.get("/jobs", params={"q": f"payload.{path}:{SECRET}"})
+            assert (answer.status_code, answer.json()["field"]) == (422, f"payload.{path}"), path

@@ -32,7 +32,7 @@ class HiddenFields(msgspec.Struct, frozen=True):
     def covers(self, path: str) -> bool:
         """Whether a dotted path leads to a hidden field, or into one: what is not shown is not searched."""
         steps = tuple(path.lower().split("."))
-        return any(self.matches(steps[:end]) for end in range(1, len(steps) + 1))
+        return not self.names.isdisjoint(steps) or any(_leads(steps, rule) for rule in self.paths)
 
 
 NOTHING_HIDDEN = HiddenFields()
@@ -96,6 +96,15 @@ def _reveal(edited: Any, stored: Any, path: Path, fields: HiddenFields) -> Any:
         same = isinstance(stored, list) and len(stored) == len(edited)
         return [_reveal(child, stored[i] if same else None, path, fields) for i, child in enumerate(edited)]
     return edited
+
+
+def _leads(steps: Path, rule: Path) -> bool:
+    """Whether steps lead to a rule's field, or into it. A number is a field, or an element, which is no step."""
+    if not rule or not steps:
+        return not rule
+    if rule[0] in (ANY_FIELD, steps[0]) and _leads(steps[1:], rule[1:]):
+        return True
+    return steps[0].isdecimal() and _leads(steps[1:], rule)
 
 
 def _fits(rule: Path, path: Path) -> bool:

@@ -90,9 +90,9 @@ async def find_jobs(call: Call, query: JobQuery) -> ListedJobs:
 def _check_hidden(call: Call, terms: SearchTerms) -> None:
     """What is not shown is not searched."""
     for term in terms.payload:
-        path = ".".join(name for name in term.path if not name.isdecimal())
+        path = ".".join(term.path)
         if call.caller.policy.hidden.covers(path):
-            raise InvalidOption(f"payload.{'.'.join(term.path)}", "is hidden on this server")
+            raise InvalidOption(f"payload.{path}", "is hidden on this server")
 
 
 def search_of(query: JobQuery) -> Search:
