@@ -1,7 +1,9 @@
 """Workers over REST: leases, claims, settlements, silence."""
 
 import asyncio
+import json
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -251,3 +253,42 @@ async def fall_silent(served: Starlette) -> None:
     length, workers.lease = workers.lease, -SECOND
     await workers.round()
     workers.lease = length
+
+
+@pytest.mark.parametrize(
+    "result", [b'"\xff"', b"1e999", b"9" * 30, b"[" * 200 + b"]" * 200], ids=["bytes", "inf", "integer", "depth"]
+)
+async def test_a_result_that_no_task_could_return_is_invalid(api: Client, work: Client, result: bytes) -> None:
+    for n in range(2):
+        await enqueue(api, n)
+    first, second = await claim(work)
+    items = [
+        json.dumps(ended(first)).encode()[:-1] + b', "result": ' + result + b"}",
+        json.dumps(ended(second)).encode(),
+    ]
+    body = b'{"worker": "w1", "settlements": [' + b", ".join(items) + b"]}"
+    answer = await work.post("/claims/settle", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 200, answer.text
+    wrong, right = answer.json()["settlements"]
+    assert (wrong["answer"], right["answer"]) == ("invalid", "settled")
+    assert wrong["problem"].startswith("result")
+    assert await settle(work, ended(first)) == ["settled"]
+
+
+async def test_an_attempt_is_settled_once_in_a_call_and_the_first_counts(api: Client, work: Client) -> None:
+    id_ = await enqueue(api)
+    (job,) = await claim(work)
+    items = [ended(job, "dead"), ended(job), ended(job, "failed")]
+    assert await settle(work, *items) == ["settled", "invalid", "invalid"]
+    assert (await api.get(f"/jobs/{id_}")).json()["status"] == "dead"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "", "x" * 50_000], ids=["zero", "empty", "long"])
+async def test_a_name_that_no_worker_can_have_is_refused_before_the_store_is_asked(work: Client, name: str) -> None:
+    settlement = {"id": "x", "attempt": 1, "outcome": "completed"}
+    for path, more in (("beat", {}), ("settle", {"settlements": [settlement]}), ("end", {})):
+        answer = await work.post(f"/claims/{path}", json={"worker": name, **more})
+        assert (answer.status_code, answer.json()["field"]) == (422, "worker"), path
+        assert len(answer.text) < 1_000
+    if name:
+        assert (await work.get(f"/claims/{quote(name)}")).status_code == 422

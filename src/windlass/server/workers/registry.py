@@ -17,6 +17,7 @@ from windlass.coordinator.duties import emit_rescued
 from windlass.core.ids import JobId, new_runner_id, runner_id
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY, SECOND, Micros
+from windlass.core.names import check_name
 from windlass.errors import LeaseLost, StoreUnavailable, WindlassError
 from windlass.observe.logs import log_event
 from windlass.server.operation import Caller
@@ -109,7 +110,7 @@ class RestWorkers:
 
     async def get(self, caller: Caller, id_: str) -> RestWorker:
         """A worker that this caller opened; raises WorkerNotFound, or LeaseLost if it has ended."""
-        worker = await self._find(caller, id_)
+        worker = await self._find(caller, check_name(id_, "worker"))
         if worker is None:
             raise WorkerNotFound(id_)
         self._hear(worker)

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from windlass.client.app import App
-from windlass.core.codec import INLINE_LIMIT, check_size
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import QueueRules
 from windlass.core.jobs.job import Claimed, JobError
@@ -14,7 +14,7 @@ from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, Requeued, 
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.text import cut, printable
 from windlass.core.tokens import Scope
-from windlass.errors import InvalidInput, InvalidOption
+from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
 from windlass.server.operation import Answer, Call, Operation
 from windlass.server.workers.records import (
     MAX_SETTLED,
@@ -25,7 +25,7 @@ from windlass.server.workers.records import (
     SettlementBody,
 )
 from windlass.server.workers.registry import RestWorker
-from windlass.server.workers.service import WorkerService, service_of
+from windlass.server.workers.service import AttemptKey, WorkerService, service_of
 from windlass.store.clock import since_boot
 from windlass.store.records import Settled
 
@@ -52,13 +52,17 @@ async def settle_jobs(call: Call) -> Answer:
     claimed = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
     rules = await service.rules()
     decided: dict[int, Decided] = {}
+    keys = set[AttemptKey]()
     for place, item in enumerate(body.settlements):
         job = claimed.get((item.id, item.attempt))
         if job is None:
             answers[place] = _answer(item, Settled.STALE)
             continue
         try:
+            if (item.id, item.attempt) in keys:
+                raise InvalidOption("attempt", "is settled before in the same call")
             decided[place] = (item, job, _settlement(call.app, job, item, rules))
+            keys.add((item.id, item.attempt))
         except InvalidInput as error:
             answers[place] = _answer(item, None, str(error))
     await _settle(service, worker, decided, answers)
@@ -117,8 +121,15 @@ def _outcome(item: SettlementBody) -> Outcome:
 
 
 def _result(item: SettlementBody) -> str:
-    text = bytes(item.result).decode() if isinstance(item.result, Raw) else "null"
-    return check_size(text, "result", INLINE_LIMIT)
+    """As a task's own result: raw JSON was not read yet."""
+    if not isinstance(item.result, Raw):
+        return "null"
+    try:
+        text = check_size(bytes(item.result).decode(), "result", INLINE_LIMIT)
+        check_json(decode(text), "result")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidPayload("result", f"is not JSON: {error}") from None
+    return text
 
 
 def _report(error: JobError | None) -> JobError:
