@@ -115,3 +115,21 @@ async def test_jobs_are_found_by_the_end_of_their_id_whatever_their_status(store
     for id_ in ids:
         assert await listed(store, id_end=id_[-12:]) == [id_]
     assert await listed(store, id_end="not-an-end") == []
+
+
+async def test_only_in_some_queues_and_of_some_types(store: Store) -> None:
+    ids = {
+        (queue, type_): await enqueue_one(store, queue=queue, type=type_)
+        for queue in ("a", "b", "c")
+        for type_ in ("mail", "img", "pdf")
+    }
+    for limit in (1, 100):
+        assert await listed(store, limit, queues=("a", "c", "none")) == [
+            id_ for (queue, _), id_ in reversed(ids.items()) if queue != "b"
+        ]
+        assert await listed(store, limit, types=("img", "pdf")) == [
+            id_ for (_, type_), id_ in reversed(ids.items()) if type_ != "mail"
+        ]
+        assert await listed(store, limit, queues=("a",), types=("img",), queue="a") == [ids["a", "img"]]
+        assert await listed(store, limit, queues=("a",), types=("none",)) == []
+        assert await listed(store, limit, queues=("a",), queue="b") == []

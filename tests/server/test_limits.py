@@ -357,3 +357,21 @@ async def test_a_schedule_that_a_reset_would_give_to_others_is_not_seen(
     limited = await connect("operate", queues=["mail"])
     assert (await limited.get("/schedules")).json()["schedules"] == []
     assert (await limited.patch("/schedules/shared", json={"reset": ["job"]})).status_code == 404
+
+
+@pytest.mark.parametrize("limits", [{"queues": ["mail"]}, {"types": ["mail.welcome"]}], ids=["queues", "types"])
+async def test_where_a_list_ends_says_nothing_of_jobs_outside(
+    app: App, connect: Connect, limits: dict[str, list[str]]
+) -> None:
+    for _ in range(12):
+        await app.aenqueue("secret.job", {"password": "hunter2"}, queue=OTHER_QUEUE, tags=["vip"], delay=60)
+    mine = (await app.aenqueue("mail.welcome", {"user_id": 1}, queue="mail", delay=60)).id
+    for _ in range(12):
+        await app.aenqueue("secret.job", {"password": "hunter2"}, queue=OTHER_QUEUE, tags=["vip"], delay=60)
+    limited = await connect("read", "payloads", **limits)
+    for query in ({"q": "payload.password:hunter2"}, {"tag": "vip"}, {"q": "type:secret.*"}, {"status": "dead"}):
+        page = (await limited.get("/jobs", params={"limit": 1, **query})).json()
+        assert page == {"jobs": [], "next_cursor": None, "searched_since": None}, query
+    for query in ({}, {"status": "scheduled"}, {"q": "payload.user_id:1"}):
+        page = (await limited.get("/jobs", params={"limit": 2, **query})).json()
+        assert ([job["id"] for job in page["jobs"]], page["next_cursor"]) == ([mine], None), query

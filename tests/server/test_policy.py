@@ -147,3 +147,19 @@ async def test_a_hidden_field_with_a_number_in_its_path_is_not_searched(app: App
         for path in ("1.token", "users.42.pin", "users.42.0.pin", "77"):
             answer = await admin.get("/jobs", params={"q": f"payload.{path}:{SECRET}"})
             assert (answer.status_code, answer.json()["field"]) == (422, f"payload.{path}"), path
+
+
+async def test_where_a_search_ends_says_nothing_of_hidden_fields(app: App) -> None:
+    for n in range(12):
+        await app.aenqueue("pay", {"note": f"note {n % 2}", "password": SECRET}, delay=60)
+    async with _client(app, "admin", hide=["password"]) as admin:
+        for guess in (SECRET, "another"):
+            page = (await admin.get("/jobs", params={"q": f"payload.note:{guess}", "limit": 1})).json()
+            assert page == {"jobs": [], "next_cursor": None, "searched_since": None}
+        found, cursor = [], ""
+        while cursor is not None:
+            query = {"q": 'payload.note:"note 1"', "limit": 4, "cursor": cursor}
+            page = (await admin.get("/jobs", params=query)).json()
+            found += [job["id"] for job in page["jobs"]]
+            cursor = page["next_cursor"]
+        assert len(found) == len(set(found)) == 6

@@ -18,9 +18,6 @@ from windlass.errors import InvalidOption
 from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Call
 
-MAX_PAGES = 10
-"""Pages of the store that one list of a limited token reads."""
-
 WITHOUT_INDEX = frozenset({"type", "queue", "tenant", "tag", "schedule"})
 """Filters whose jobs are searched, newest first."""
 
@@ -76,7 +73,7 @@ async def find_jobs(call: Call, query: JobQuery) -> ListedJobs:
             return ListedJobs([], None)
     bound = {**wanted, "token": call.caller.id if rights.is_limited else "", "terms": terms, "sort": query.sort}
     position = read_cursor(query.cursor, bound)
-    is_search = bool(terms or query.sort or wanted.keys() & WITHOUT_INDEX)
+    is_search = bool(terms or query.sort or wanted.keys() & WITHOUT_INDEX or rights.is_limited)
     if is_search:
         found = await _search(call, query, wanted, terms, position)
     else:
@@ -110,26 +107,23 @@ def search_of(query: JobQuery) -> Search:
 
 
 async def _listed(call: Call, query: JobQuery, wanted: dict[str, Any], position: str | None) -> Found:
-    found: list[Job] = []
-    for _ in range(MAX_PAGES):
-        page = await call.app.jobs.alist(**wanted, limit=query.limit - len(found), cursor=position)
-        found += filter(call.caller.sees_job, page.items)
-        position = page.next_cursor
-        if position is None or len(found) >= query.limit or not call.caller.rights.is_limited:
-            break
-    return Found(found, position)
+    page = await call.app.jobs.alist(**wanted, limit=query.limit, cursor=position)
+    return Found(list(page.items), page.next_cursor)
 
 
 async def _search(
     call: Call, query: JobQuery, wanted: dict[str, Any], terms: SearchTerms, position: str | None
 ) -> Found:
     check_limit(query.limit)
-    chosen = job_filter(**wanted)
+    rights = call.caller.rights
+    # Jobs outside the limits are not read at all: where a page ends would tell of them.
+    limits = {"queues": tuple(sorted(rights.queues)), "types": tuple(sorted(rights.types))}
+    chosen = msgspec.structs.replace(job_filter(**wanted), **limits)
     if query.sort and not is_by_failure(chosen):
         raise InvalidOption("sort", "is for the statuses failed and dead")
     operator = (await call.app._ready()).operator
-    sees = call.caller.sees_job
-    return await search(operator, chosen, terms, query.limit, position, sees, by_failure=bool(query.sort))
+    how = {"by_failure": bool(query.sort), "in_payloads": not call.caller.policy.hidden}
+    return await search(operator, chosen, terms, query.limit, position, call.caller.sees_job, **how)
 
 
 def _moment(cursor: str) -> datetime:

@@ -138,6 +138,9 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     """The last characters of the id."""
     contains: tuple[Contains, ...] = ()
     """Texts in fields; a job whose text is not as Windlass stores it may be left out."""
+    queues: tuple[str, ...] = ()
+    """In one of these; none: in any."""
+    types: tuple[str, ...] = ()
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):

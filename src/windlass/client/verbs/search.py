@@ -21,6 +21,8 @@ MAX_SEARCHED = 100_000
 SEARCH_SECONDS = 0.8
 FAILURES = frozenset({Status.FAILED, Status.DEAD})
 FAILURES_PAGE = 500
+UNFILTERED_PAGE = 500
+"""Jobs that are read at once where the store may not look into payloads."""
 Sees = Callable[[Job], bool]
 
 
@@ -45,20 +47,27 @@ async def search(
     sees: Sees = lambda _: True,
     *,
     by_failure: bool = False,
+    in_payloads: bool = True,
 ) -> Found:
-    """A page: the newest jobs, or the latest failures, that match and may be seen."""
+    """A page: the newest jobs, or the latest failures, that match and may be seen.
+
+    Without `in_payloads` the store does not leave out jobs by their payloads: where the search ends would tell what
+    is in fields that are hidden.
+    """
     ends = since_boot() + round(SEARCH_SECONDS * SECOND)
     if by_failure:
         return await _failures(operator, wanted, terms, limit, _place(cursor), sees, ends)
-    wanted = msgspec.structs.replace(wanted, contains=needles(terms))
+    given = terms if in_payloads else msgspec.structs.replace(terms, payload=())
+    wanted = msgspec.structs.replace(wanted, contains=needles(given))
     found: list[Job] = []
     for _ in range(MAX_CALLS):
-        page = await operator.list(wanted, limit - len(found), cursor)
+        size = limit - len(found) if given == terms else max(limit, UNFILTERED_PAGE)
+        page = await operator.list(wanted, size, cursor)
         found += [job for job in page.items if matches(terms, job) and sees(job)]
         cursor = page.next_cursor
         if cursor is None or len(found) >= limit or since_boot() > ends:
             break
-    return Found(found, cursor)
+    return Found(found, cursor) if len(found) <= limit else Found(found[:limit], found[limit - 1].id)
 
 
 async def _failures(

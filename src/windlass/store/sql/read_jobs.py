@@ -31,6 +31,8 @@ _TERMS = {
     # A text search. The alphabet of tags makes it exact, and invalid content cannot raise.
     "tag": "replace(tags, '\"' || :tag::text || '\"', '') <> tags",
     "id_end": "substr(id::text, length(id::text) + 1 - length(:id_end::text)) = :id_end::text",
+    "queues": "queue = ANY(:queues::text[])",
+    "types": "type = ANY(:types::text[])",
 }
 
 
@@ -110,9 +112,7 @@ def _scanned(wanted: JobFilter) -> list[str]:
     """The tables that are read row by row, because no index leads to the matches."""
     if wanted.parent:
         return []
-    rare = any(
-        (wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.schedule, wanted.id_end, wanted.contains)
-    )
+    rare = bool(wanted.contains) or any(getattr(wanted, name) for name in _TERMS)
     statuses = set(wanted.status) or set(Status)
     live = bool(statuses - FINISHED) and (rare or bool(wanted.status))
     return ["windlass.jobs"] * live + ["windlass.history"] * (rare and Status.COMPLETED in statuses)
@@ -197,7 +197,8 @@ def _union(parts: Sequence[str]) -> str:
 
 def _values(wanted: JobFilter) -> dict[str, Any]:
     texts = {f"contains{_LETTERS[place]}": each.text for place, each in enumerate(wanted.contains)}
-    return {**{name: getattr(wanted, name) for name in _TERMS}, "status": list(map(str, wanted.status)), **texts}
+    lists = {"status": list(map(str, wanted.status)), "queues": list(wanted.queues), "types": list(wanted.types)}
+    return {**{name: getattr(wanted, name) for name in _TERMS}, **lists, **texts}
 
 
 class ReadVerbs(SharedRole):

@@ -1,11 +1,11 @@
 -- list_ids: ids of matching jobs in the order of ids, a bounded number at a time. Request: the id to continue
 -- after (empty: the start), how many are wanted, how many may be read, whether the oldest come first, status
 -- letters (empty: all), type, tenant, tag, parent, schedule, end of the id; false: any; {field, text} of texts that the
--- fields contain. Reply: the last id (empty: the end), how many were read, and the matching ids.
+-- fields contain; types of which it has one (empty: any). Reply: the last id (empty: the end), how many were read, and the matching ids.
 --! effect: reads
 --! uses: record, claims, byte_order
 --! keys: queue, counts, jobs, details, ids, types, ready, due, by_status, waiting_for_key, parked, children
-local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, texts = unpack(request, 1, 12)
+local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, texts, types = unpack(request, 1, 13)
 local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP = 400, 2000, 500000, 1000, 50
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
@@ -120,7 +120,12 @@ end
 
 local number = type and tonumber(redis.call('HGET', K.types, type))
 if type and not number then return {'', 0} end
-local must_read = letters ~= '' or type or tenant or tag or schedule or #texts > 0
+local numbers = #types > 0 and {}
+for _, each in ipairs(numbers and redis.call('HMGET', K.types, unpack(types)) or {}) do
+  if each then numbers[tonumber(each)] = true end
+end
+if numbers and not next(numbers) then return {'', 0} end
+local must_read = numbers or letters ~= '' or type or tenant or tag or schedule or #texts > 0
 
 local function has_tag(text)
   if not text then return false end
@@ -151,7 +156,7 @@ local function matches(id, value)
   local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
   if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
   local flags, type_number = struct.unpack('>I4I4', value, A_SIZE + length + 1)
-  if number and type_number ~= number then return false end
+  if number and type_number ~= number or numbers and not numbers[type_number] then return false end
   if tenant and not has(flags, HAS_TENANT) then return false end
   if #texts > 0 and not contains_all(id, value) then return false end
   if not tenant and not tag and not schedule then return true end

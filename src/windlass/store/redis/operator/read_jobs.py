@@ -123,6 +123,7 @@ async def select(access: Access, wanted: JobFilter, limit: int, after: JobId | N
 async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *, oldest: bool) -> Mapping[str, Walk]:
     """Every queue in which a match can be, walked until enough was found, or far enough."""
     names = [name for name in await access.queue_names() if wanted.queue in (None, name)]
+    names = [name for name in names if not wanted.queues or name in wanted.queues]
     walks = {name: Walk([], start, ended=False, most=_max_walked(wanted, len(names))) for name in names}
     while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
         requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
@@ -139,7 +140,8 @@ def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tupl
     said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.schedule, wanted.id_end)
     most = walk.most - walk.seen
     texts = [(each.field, each.text) for each in wanted.contains]
-    return walk.reached, limit - len(walk.ids), most, oldest, letters, *(each or False for each in said), texts
+    terms = (*(each or False for each in said), texts, wanted.types)
+    return walk.reached, limit - len(walk.ids), most, oldest, letters, *terms
 
 
 async def counts(access: Access) -> Counts:
