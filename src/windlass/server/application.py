@@ -124,10 +124,7 @@ def asgi(
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
         *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
-        Route("/healthz", probes.live),
-        Route("/readyz", probes.ready),
-        Route("/startupz", probes.started),
-        Route("/metrics", Metrics(app, access).show),
+        *_health(probes, Metrics(app, access)),
         *LogIn(app, access, development).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
@@ -141,6 +138,15 @@ def asgi(
     served.state.probes = probes
     served.state.workers = state.workers
     return served
+
+
+def _health(probes: Probes, metrics: Metrics) -> list[Route]:
+    return [
+        Route("/healthz", probes.live),
+        Route("/readyz", probes.ready),
+        Route("/startupz", probes.started),
+        Route("/metrics", metrics.show),
+    ]
 
 
 def _lifespan(app: App, state: ServerState, probes: Probes) -> Lifespan:
