@@ -8,10 +8,13 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.server.conftest import Client, Connect, enqueue
+from tests.support.addresses import on_sqlite
 from windlass import App
+from windlass.core.moments import SECOND
 from windlass.server import access, asgi
 from windlass.server.application import OPERATIONS
 from windlass.server.operation import PREFIX, Operation
+from windlass.server.workers import claims
 
 NEEDED = {
     "read": [("GET", "/jobs"), ("GET", "/queues"), ("GET", "/stats"), ("GET", "/workers")],
@@ -183,3 +186,18 @@ async def test_the_id_of_a_request_is_the_callers_if_it_is_a_plain_word(api: Cli
     odd: Any = await api.get("/jobs", headers={"x-request-id": "a b\tc"})
     assert given.headers["x-request-id"] == "abc-1"
     assert odd.headers["x-request-id"] != "a b\tc"
+
+
+@on_sqlite
+async def test_a_waiting_claim_ends_within_five_seconds_after_its_token_is_revoked(
+    app: App, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert access.FRESH + claims.CHECK_SECONDS * SECOND <= 5 * SECOND
+    monkeypatch.setattr(claims, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(access, "FRESH", 0)
+    body = {"worker": "w1", "claim": 1, "queues": ["default"], "types": ["mail.welcome"], "wait": 30}
+    waiting = asyncio.create_task((await connect("work")).post("/claims", json=body))
+    await asyncio.sleep(0.3)
+    for token in await app.tokens.alist():
+        await app.tokens.arevoke(token.id)
+    assert (await waiting).status_code == 401

@@ -205,6 +205,7 @@ async def test_an_open_claim_renews_the_lease(app: App, served: Starlette, work:
     (now,) = await app.workers.alist()
     assert (now.id, now.rest) == ("rest-w1", True)
     assert now.beat_at != before
+    served.state.probes.stopping = True
     await service(served).polls.stop()
     assert await waiting == []
 

@@ -30,8 +30,10 @@ from windlass.server.workers.service import WorkerService, lease_of, service_of
 from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__
 
-CHECK_SECONDS = 4.0
+CHECK_SECONDS = 1.0
 """How often a waiting claim checks that its caller is still there, and still allowed."""
+CHECKS = 4
+"""After these it looks for jobs itself, even if nothing woke it."""
 ALONE_SECONDS = 0.25
 MAX_HOST = 255
 _random = Random()
@@ -69,9 +71,19 @@ async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: Cl
         left = ends - loop.time()
         if jobs or left <= 0 or service.polls.stopping:
             return jobs
-        await service.polls.wait(want, min(left, CHECK_SECONDS))
-        if not await _is_connected(call):
+        if not await _wait(call, service, want, ends):
             return []  # nobody would hear of the jobs
+
+
+async def _wait(call: Call, service: WorkerService, want: Want, ends: float) -> bool:
+    """Until a claim may find a job; False if the caller is gone."""
+    loop, is_woken, is_connected = asyncio.get_running_loop(), False, True
+    for _ in range(CHECKS):
+        if is_woken or not is_connected or (left := ends - loop.time()) <= 0:
+            break
+        is_woken = await service.polls.wait(want, min(left, CHECK_SECONDS))
+        is_connected = await _is_connected(call)
+    return is_connected
 
 
 async def _is_connected(call: Call) -> bool:

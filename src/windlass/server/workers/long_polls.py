@@ -43,10 +43,10 @@ class LongPolls:
         """Whether the server stops: then claims are answered as they are."""
         return self._is_stopping()
 
-    async def wait(self, want: Want, seconds: float) -> None:
-        """Until a claim may find a job, or for this time."""
+    async def wait(self, want: Want, seconds: float) -> bool:
+        """Until a claim may find a job, or for this time; whether it may."""
         if self.stopping:
-            return
+            return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(want, deque()).append(waiter)
         if self._looking is None or self._looking.done():
@@ -57,6 +57,7 @@ class LongPolls:
                     await waiter
         finally:
             self._leave(want, waiter)
+        return waiter.done() and not waiter.cancelled()
 
     async def stop(self) -> None:
         """Answer every waiting claim."""
