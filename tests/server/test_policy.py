@@ -156,9 +156,10 @@ async def test_where_a_search_ends_says_nothing_of_hidden_fields(app: App) -> No
         for guess in (SECRET, "another"):
             page = (await admin.get("/jobs", params={"q": f"payload.note:{guess}", "limit": 1})).json()
             assert page == {"jobs": [], "next_cursor": None, "searched_since": None}
-        found, cursor = [], ""
+        found: list[str] = []
+        cursor: str | None = ""
         while cursor is not None:
-            query = {"q": 'payload.note:"note 1"', "limit": 4, "cursor": cursor}
+            query: dict[str, str] = {"q": 'payload.note:"note 1"', "limit": "4", "cursor": cursor}
             page = (await admin.get("/jobs", params=query)).json()
             found += [job["id"] for job in page["jobs"]]
             cursor = page["next_cursor"]
