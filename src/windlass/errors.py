@@ -76,8 +76,7 @@ class InvalidName(InvalidInput):
 class InvalidTime(InvalidInput):
     """A moment or duration is naive, negative, not finite or out of range; or a cron expression cannot be read.
 
-    Of an expression, `text` is all of it and `part` what is wrong, as the places of its first character and of the
-    one after its last.
+    Of an expression, `text` is all of it and `part` the first and last place (exclusive) of what is wrong.
     """
 
     code = "invalid_time"
@@ -119,8 +118,7 @@ class UseAsync(WindlassError):
     code = "use_async"
 
     def __init__(self, verb: str, instead: str | None = None) -> None:
-        form = instead or f"await a{verb}()"
-        super().__init__(f"{verb}() blocks and an event loop is running here: use `{form}`")
+        super().__init__(f"{verb}() blocks and an event loop is running here: use `{instead or f'await a{verb}()'}`")
         self.verb = verb
 
 
@@ -159,8 +157,8 @@ class EnqueueUnknown(WindlassError):
 
     def __init__(self, ids: Sequence[str], problem: str = "") -> None:
         shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        because = f" ({problem})" if problem else ""
-        super().__init__(f"it is not known whether {shown} was stored{because}: enqueue the same id again")
+        shown += " was stored" + (f" ({problem})" if problem else "")
+        super().__init__(f"it is not known whether {shown}: enqueue the same id again")
         self.ids, self.id = list(ids), ids[0]
 
 
@@ -267,8 +265,8 @@ class NotAllowedNow(WindlassError):
     def __init__(
         self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
     ) -> None:
-        one = "that one" if first == parent else str(first)
-        advice = f"{verb} {one} first" if first is not None else "it is not kept any more, so enqueue a new job"
+        advice = f"{verb} {'that one' if first == parent else first} first"
+        advice = advice if first is not None else "it is not kept any more, so enqueue a new job"
         why = "" if parent is None else f", and its parent {parent} has not completed: {advice}"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
         self.verb, self.job_id, self.status, self.parent, self.first = verb, job_id, status, parent, first

@@ -75,7 +75,7 @@ def test_dev_takes_from_the_settings_of_a_worker_what_fits(
 ) -> None:
     developed: list[WorkerConfig] = []
 
-    async def develop(config: WorkerConfig, port: int | None) -> int:
+    async def develop(config: WorkerConfig, port: int | None, opens: bool) -> int:
         developed.append(config)
         return 0
 

@@ -37,7 +37,7 @@ class Listening:
 
     def head(self, length: int, *more: str) -> bytes:
         """The head of POST /jobs."""
-        lines = ["POST /api/v1/jobs HTTP/1.1", "Host: x", f"Authorization: Bearer {self._token}"]
+        lines = ["POST /api/v1/jobs HTTP/1.1", "Host: localhost", f"Authorization: Bearer {self._token}"]
         lines += ["Content-Type: application/json", f"Content-Length: {length}", *more]
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -88,7 +88,7 @@ async def test_a_head_that_does_not_come_in_time_is_cut(
 ) -> None:
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
     silent = await listening.send()
-    half = await listening.send(b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\n")
+    half = await listening.send(b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\n")
     second = await listening.send(listening.head(len(BODY)) + BODY)
     assert await _status(second[0]) == 201
     while (await second[0].readline()).strip():
@@ -96,7 +96,7 @@ async def test_a_head_that_does_not_come_in_time_is_cut(
     second[1].write(b"GET /healthz HTT")
     assert [await _ended(silent[0]), await _ended(half[0])] == [b"", b""]
     assert b"HTTP/1.1" not in await _ended(second[0])
-    good = await listening.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    good = await listening.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert await _status(good[0]) == 200
 
 
@@ -114,7 +114,7 @@ async def test_a_body_that_does_not_come_in_time_is_answered_and_not_stored(
 @pytest.mark.parametrize("number", [1, 10_000])
 async def test_a_head_that_is_too_large_is_refused(listening: Listening, number: int) -> None:
     line = f"X-Padding: {'x' * (1_000_000 // number)}\r\n".encode()
-    reader, writer = await listening.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    reader, writer = await listening.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
     with contextlib.suppress(ConnectionError):
         for _ in range(number):
             writer.write(line)
@@ -142,9 +142,9 @@ async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
     ("sent", "status"),
     [
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
-        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nX\x00: y\r\n\r\n", 400),
-        (b"GET /%zz%ff HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX\x00: y\r\n\r\n", 400),
+        (b"GET /%zz%ff HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
     ],
 )
 async def test_what_is_no_http_is_refused_and_the_next_request_is_answered(
@@ -152,7 +152,7 @@ async def test_what_is_no_http_is_refused_and_the_next_request_is_answered(
 ) -> None:
     reader, _writer = await listening.send(sent)
     assert await _status(reader) == status
-    good = await listening.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    good = await listening.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert await _status(good[0]) == 200
 
 

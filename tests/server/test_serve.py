@@ -74,7 +74,7 @@ def test_a_stop_lets_readiness_fail_first_and_answers_what_runs(served: Served) 
 
     def slow_request() -> None:
         with socket.create_connection(("127.0.0.1", served.port)) as line:
-            head = f"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\n"
+            head = f"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n"
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             line.sendall(head.encode() + body[:10])
             stopping.wait(20)

@@ -2,7 +2,7 @@
 
 import re
 
-from windlass.errors import InvalidName
+from windlass.errors import InvalidInput, InvalidName
 
 MAX_NAME_LENGTH = 128
 MAX_KEY_LENGTH = 4096
@@ -45,3 +45,9 @@ def check_key(key: object, field: str, longest: int = MAX_KEY_LENGTH) -> str:
 def type_of(qualified_name: str) -> str:
     """The default type of a function: its qualified name, without enclosing functions."""
     return qualified_name.rpartition("<locals>.")[2]
+
+
+def with_field(error: InvalidInput, field: str) -> InvalidInput:
+    """The same error, about a field with this name."""
+    error.field, error.args = field, (f"{field}: {error.problem}",)
+    return error

@@ -13,6 +13,7 @@ from windlass.core.flow.queue import QueueOptions
 from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime
+from windlass.core.names import with_field
 from windlass.core.status import Status
 from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidInput, InvalidOption, JobCancelled, StoreUnavailable
 from windlass.remote.connection import Connection
@@ -93,7 +94,7 @@ class RemoteApp(App):
         except InvalidInput as error:
             if len(jobs) > 1:
                 raise
-            raise type(error)(error.field.removeprefix("jobs[0]."), error.problem) from None
+            raise with_field(error, error.field.removeprefix("jobs[0].")) from None
         except StoreUnavailable as error:
             if error.maybe_done:
                 raise EnqueueUnknown([job.id for job in jobs], str(error)) from error

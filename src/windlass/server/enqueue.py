@@ -17,7 +17,7 @@ from windlass.core.hidden import reveal
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import DEFAULT_QUEUE, Job, NewJob
 from windlass.core.moments import to_datetime
-from windlass.core.names import check_name
+from windlass.core.names import check_name, with_field
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound, KeyConflict
@@ -159,7 +159,7 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
         given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
         job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
-        raise type(error)(f"{place}{error.field}", error.problem, limit=error.limit) from None
+        raise with_field(error, f"{place}{error.field}") from None
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
