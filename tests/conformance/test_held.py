@@ -15,10 +15,10 @@ async def test_an_idle_or_unknown_runner_holds_nothing(store: Store) -> None:
 async def test_a_runner_holds_what_it_claimed_and_has_not_settled(store: Store) -> None:
     await enqueue(store, 3)
     await open_lease(store)
-    jobs = await store.jobs.claim(request())
+    jobs = await store.jobs.claim(request(claim=7))
     await settle(store, completed(jobs[0]))
     await settle(store, handed_back(jobs[1]))
-    assert await store.jobs.held("r1") == [Held(jobs[2].id, 1, "default")]
+    assert await store.jobs.held("r1") == [Held(jobs[2].id, 1, "default", 7)]
 
 
 async def test_a_runner_does_not_hold_what_another_claimed(store: Store) -> None:

@@ -127,7 +127,7 @@ async def test_a_worker_settles_no_job_of_another(api: Client, work: Client) -> 
 
 
 async def test_a_waiting_claim_gets_a_job_that_comes_later(api: Client, work: Client) -> None:
-    waiting = asyncio.create_task(claim(work, wait=20))
+    waiting = asyncio.create_task(claim(work, wait=2))
     await asyncio.sleep(0.3)
     id_ = await enqueue(api)
     (job,) = await asyncio.wait_for(waiting, 15)
@@ -197,7 +197,7 @@ async def test_a_server_that_has_just_begun_to_listen_ends_no_worker(
 
 
 async def test_an_open_claim_renews_the_lease(app: App, served: Starlette, work: Client) -> None:
-    waiting = asyncio.create_task(claim(work, wait=20))
+    waiting = asyncio.create_task(claim(work, wait=2))
     await asyncio.sleep(0.3)
     workers = service(served).workers
     before = (await app.workers.alist())[0].beat_at
@@ -226,6 +226,7 @@ async def test_a_limited_token_claims_only_what_it_may(api: Client, connect: Con
         ("worker", "a b"),
         ("worker", ""),
         ("claim", -1),
+        ("claim", 2**32),
         ("limit", 101),
         ("limit", 0),
         ("wait", 31),

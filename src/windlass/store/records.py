@@ -40,6 +40,8 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Near a limit nothing is prefetched.
     """
+    shared: bool = False
+    """Whether several processes claim for this runner, so that what one of them asked before tells nothing."""
 
 
 class Settled(StrEnum):
@@ -58,6 +60,8 @@ class Held(msgspec.Struct, frozen=True):
     id: JobId
     attempt: int
     queue: str
+    claim: int
+    """The number of the claim that took it: repeating that returns the job."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from windlass.client.groups.members import LOST, Walk
+from windlass.client.groups.members import LOST, Walk, first_live
 from windlass.client.groups.results import PAGE, Results
 from windlass.client.runtime.offloaded import value_of
 from windlass.client.tasks.context import Context, Home, entered
 from windlass.core.codec import encode, size_of, unstorable_problem
 from windlass.core.control import Cancel, Dead, Snooze
-from windlass.core.groups.ids import Role, member_id
+from windlass.core.groups.ids import Role, member_id, member_index
 from windlass.core.groups.rules import Verdict, seconds_until_next_look, verdict
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros, to_micros
@@ -48,6 +48,8 @@ async def _judge(operator: OperatorStore, ctx: Context, group: JobId, size: int,
         return verdict(role, ended=completed, lost=lost), "its group completed"
     walk = Walk(operator, group, size, past_lost=role is Role.ALWAYS, age=_age(ctx))
     done = await walk.run(await _known(operator, ctx.job.id))
+    if done >= size and (live := await first_live(operator, group)) is not None:
+        done = member_index(group, live) or 0  # it was counted, and retried since
     await ctx.progress(done, size)
     return verdict(role, ended=done >= size, lost=walk.lost is not None), walk.lost or ""
 

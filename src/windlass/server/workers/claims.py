@@ -16,6 +16,7 @@ from windlass.server.workers.long_polls import Want
 from windlass.server.workers.payloads import claimed_job
 from windlass.server.workers.records import (
     MAX_CLAIMED,
+    MAX_NUMBER,
     MAX_QUEUES,
     MAX_SLOTS,
     MAX_TYPES,
@@ -98,16 +99,19 @@ async def _claim(call: Call, service: WorkerService, worker: RestWorker, body: C
     store = await call.app._ready()
     limit = body.limit
     if worker.alone is not None or worker.wants_alone:
-        if await store.jobs.held(worker.runner):
+        held = await store.jobs.held(worker.runner)
+        if not held:
+            worker.alone, limit = None, 1
+        elif not any(each.claim == body.claim for each in held):  # else it is repeated, and takes nothing new
             await asyncio.sleep(ALONE_SECONDS)
             return []
-        worker.alone, limit = None, 1
     request = ClaimRequest(
         runner=worker.runner,
         claim=body.claim,
         quotas=tuple(QueueQuota(queue, limit) for queue in body.queues),
         types=tuple(body.types),
         limit=limit,
+        shared=True,
     )
     jobs = await _given_alone(service, worker, await store.jobs.claim(request))
     return await _delivered(call, service, worker, jobs)
@@ -150,7 +154,7 @@ async def _delivered(call: Call, service: WorkerService, worker: RestWorker, job
 def _checked(call: Call) -> ClaimBody:
     body: ClaimBody = call.body
     check_name(body.worker, "worker")
-    _check_range("claim", body.claim, 0, 2**53)
+    _check_range("claim", body.claim, 0, MAX_NUMBER)
     _check_range("limit", body.limit, 1, MAX_CLAIMED)
     _check_range("wait", body.wait, 0, MAX_WAIT)
     _check_range("slots", body.slots, 1, MAX_SLOTS)

@@ -11,6 +11,8 @@ from windlass.core.jobs.job import JobError
 from windlass.store.records import Held
 
 MAX_CLAIMED = 100
+MAX_NUMBER = 2**32 - 1
+"""The largest number of a claim: Redis keeps it in 32 bits."""
 MAX_WAIT = 30.0
 MAX_QUEUES = 100
 MAX_TYPES = 1_000

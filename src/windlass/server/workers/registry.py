@@ -8,7 +8,7 @@ it began to listen. So a time without any server grants every REST worker one mo
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -25,6 +25,7 @@ from windlass.server.workers.meters import RestMeters
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import LeaseRequest, RunnerEnd, WorkerInfo
+from windlass.version import __version__
 
 KIND = "rest-worker"
 ENDED = "ended-rest-worker"
@@ -94,6 +95,8 @@ class RestWorkers:
         self._known: dict[str, RestWorker] = {}
         self._observed: dict[str, tuple[object, Micros]] = {}
         """By worker: its last sign of life as the store has it, and when this server first saw it."""
+        self._looked_at: Micros = since_boot()
+        """When it last looked for silent workers."""
         self._keeping: asyncio.Task[None] | None = None
         self._rounds = 0
 
@@ -154,6 +157,7 @@ class RestWorkers:
         worker.heard_at = since_boot()
         self._known[worker.id] = worker
         if self._keeping is None or self._keeping.done():
+            self._looked_at = since_boot()
             self._keeping = asyncio.create_task(self._keep())
 
     async def _find(self, caller: Caller, id_: str) -> RestWorker | None:
@@ -216,7 +220,9 @@ class RestWorkers:
             lost = frozenset(renewal.lost)
             for worker in [each for each in heard if each.runner in lost]:
                 await self.lose(worker)
-            infos = [each.info for each in heard if each.runner not in lost and each.info is not None]
+            kept = [each for each in heard if each.runner not in lost]
+            await self._adopt(store, [each for each in kept if each.info is None])
+            infos = [each.info for each in kept if each.info is not None]
             if infos:
                 await store.workers.beat(*infos)
         await self._end_silent(store, await store.workers.list())
@@ -225,20 +231,31 @@ class RestWorkers:
         if self._rounds % CLEAN_EVERY == 0:
             await self._clean(store)
 
+    async def _adopt(self, store: Store, workers: Sequence[RestWorker]) -> None:
+        """Workers that another server opened, which may be gone: this one registers them from now on."""
+        if not workers:
+            return
+        registered = {each.id: each for each in await store.workers.list()}
+        for worker in workers:
+            worker.info = registered.get(PREFIX + worker.id) or _info(worker.id)
+
     async def _end_silent(self, store: Store, workers: Iterable[WorkerInfo]) -> None:
-        now, seen = since_boot(), set[str]()
-        for each in workers:
-            if not each.rest:
-                continue
-            id_ = each.id.removeprefix(PREFIX)
-            seen.add(id_)
-            sign, since = self._observed.get(id_, (None, now))
-            if sign != each.beat_at:
-                self._observed[id_] = (each.beat_at, now)
-            elif now - since > self.lease:
+        now = since_boot()
+        if 0 < self.lease // 2 < now - self._looked_at:
+            self._observed.clear()  # this server was stopped, or waited for the store: it heard nobody meanwhile
+        self._looked_at = now
+        signs = {each.id.removeprefix(PREFIX): each.beat_at for each in workers if each.rest}
+        for id_, sign in signs.items():
+            if self._observed.get(id_, (None, now))[0] != sign:
+                self._observed[id_] = (sign, now)
+        # One that is not registered has ended elsewhere, or was silent for longer than the registry keeps it.
+        for id_ in [id_ for id_, (_, since) in self._observed.items() if now - since > self.lease]:
+            if id_ in signs or (await store.documents.get(KIND, [id_]))[0] is not None:
                 await self._end_one(store, id_)
-        for id_ in self._observed.keys() - seen:
-            del self._observed[id_]
+            self._observed.pop(id_, None)
+        for worker in list(self._known.values()):
+            if worker.id not in signs and not worker.polls and now - worker.heard_at > self.lease:
+                self._known.pop(worker.id)  # ended by another server
 
     async def _end_one(self, store: Store, id_: str) -> None:
         """What it held alone has crashed it; of several, each is a suspect."""
@@ -258,6 +275,21 @@ class RestWorkers:
         for each in records:
             if PREFIX + each.id not in live and each.id not in self._known:
                 await self._drop(store, RestWorker(each.id, msgspec.json.decode(each.data, type=_Record).owner))
+
+
+def _info(id_: str) -> WorkerInfo:
+    """Of a worker whose claims no server remembers: its next one tells the rest."""
+    return WorkerInfo(
+        id=PREFIX + id_,
+        host="",
+        pid=0,
+        version=__version__,
+        queues=(),
+        types=(),
+        processes=1,
+        slots=1,
+        rest=True,
+    )
 
 
 def _is_same(known: WorkerInfo, info: WorkerInfo) -> bool:

@@ -19,7 +19,7 @@ from windlass.server.workers.registry import Given, RestWorker, RestWorkers
 from windlass.store.clock import since_boot
 
 MAX_KNOWN = 10_000
-"""Claimed jobs that are kept for one worker; of more, the store is asked."""
+"""Claimed jobs that are kept for one worker, without payloads; of older ones, the store is asked."""
 MIN_LEASE, MAX_LEASE = SECOND, 3600 * SECOND
 BEATS = 3
 """Beats in a lease, so that two may be lost."""
@@ -41,8 +41,10 @@ class WorkerService:
 
     def note_claimed(self, worker: RestWorker, job: Claimed) -> None:
         """Keep what deciding about its end needs."""
-        if len(worker.claimed) < MAX_KNOWN:
-            worker.claimed[job.id, job.attempt] = Given(job, since_boot())
+        if len(worker.claimed) >= MAX_KNOWN:
+            del worker.claimed[next(iter(worker.claimed))]  # perhaps settled through another server
+        kept = msgspec.structs.replace(job, payload="", parent_results=None)
+        worker.claimed[job.id, job.attempt] = Given(kept, since_boot())
 
     def forget(self, worker: RestWorker, key: AttemptKey) -> Micros | None:
         """An attempt is over; since when the worker had it, if that is known."""

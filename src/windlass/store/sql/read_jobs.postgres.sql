@@ -1,5 +1,5 @@
 -- name: held
-SELECT id::text, attempt, queue FROM windlass.held_jobs WHERE runner = :runner::text
+SELECT id::text, attempt, queue, claim FROM windlass.held_jobs WHERE runner = :runner::text
 
 -- name: counts
 -- Jobs by queue and status: each status by its partial index, finished ones by history_counts. Pending and scheduled

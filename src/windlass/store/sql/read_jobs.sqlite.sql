@@ -1,5 +1,5 @@
 -- name: held
-SELECT id, attempt, queue FROM windlass_jobs INDEXED BY windlass_jobs_held
+SELECT id, attempt, queue, claim FROM windlass_jobs INDEXED BY windlass_jobs_held
 WHERE worker = :runner AND status = 'running'
 
 -- name: counts

@@ -8,6 +8,8 @@ ClaimKey = tuple[str, int]
 """A runner and the number of its claim."""
 SHARE = 4
 """A row is shortened when 3/4 of its jobs have ended, so that each job is read at most twice for it."""
+MAX_JOBS = 100_000
+"""Jobs that are kept. More are not in one process: they were ended by others, as those of REST workers can be."""
 
 
 class OpenClaims:
@@ -24,9 +26,12 @@ class OpenClaims:
         self._due: dict[ClaimKey, None] = {}
 
     def take(self, runner: str, claim: int, jobs: Sequence[JobId]) -> None:
-        """Jobs were claimed; one claim may take several times."""
+        """Jobs were claimed; one claim may take several times, and a repeated one says the same again."""
+        key = (runner, claim)
+        jobs = [job for job in jobs if self._claims.get(job) != key]
         if jobs:
-            key = (runner, claim)
+            if len(self._claims) >= MAX_JOBS:
+                self._claims, self._sizes, self._due = {}, {}, {}
             self._claims.update(dict.fromkeys(jobs, key))
             size = self._sizes.setdefault(key, [0, 0])
             size[0] += len(jobs)

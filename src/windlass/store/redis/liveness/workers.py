@@ -106,7 +106,9 @@ async def held(access: Access, runner: str) -> list[Held]:
         if troubles and not replies:
             raise troubles[0]
         found += [
-            Held(id_.decode(), attempt, queue) for queue, (_, *jobs) in replies.items() for id_, attempt in jobs
+            Held(id_.decode(), attempt, queue, number)
+            for queue, (_, *jobs) in replies.items()
+            for id_, attempt, number in jobs
         ]
         after = {queue: claim for queue, (claim, *_) in replies.items() if claim >= 0}
     return found

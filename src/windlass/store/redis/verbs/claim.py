@@ -109,7 +109,7 @@ async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
     quotas = [quota for quota in request.quotas if quota.limit > 0]
     if request.limit <= 0 or not quotas:
         return []
-    fresh = access.server.claim_memory.ask(request.runner, request.claim)
+    fresh = not request.shared and access.server.claim_memory.ask(request.runner, request.claim)
     if len(quotas) > 1 and not fresh:
         # The reply to an earlier try may have been lost: the jobs it took are still under its number.
         before = await _claimed_before(access, request, quotas)
