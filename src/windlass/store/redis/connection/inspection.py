@@ -53,7 +53,7 @@ TRIED: dict[str, tuple[str, ...]] = {
     "ZCARD": (),
     "ZREM": ("x",),
     "ZSCORE": ("x",),
-    **dict.fromkeys(("ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE"), ("0", "0")),
+    **dict.fromkeys(("ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE"), ("0", "0")),
     **dict.fromkeys(("ZLEXCOUNT", "ZRANGEBYLEX", "ZREMRANGEBYLEX"), ("-", "+")),
     "ZREVRANGEBYLEX": ("+", "-"),
 }
