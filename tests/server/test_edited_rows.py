@@ -16,7 +16,7 @@ async def test_a_time_that_no_calendar_has_is_shown_as_the_last_one_or_the_first
     api: Client, address: str, tmp_path: Path, micros: int, column: str
 ) -> None:
     if address.startswith("redis:"):
-        pytest.skip("the record of a job on Redis is binary: nobody edits it by hand")
+        pytest.skip("the record of a job on Redis is binary: it has no column to edit")
     id_, other = await enqueue(api), await enqueue(api)
     inside(address, tmp_path).edit(id_, column, micros)
     listed = {job["id"]: job for job in (await api.get("/jobs")).json()["jobs"]}

@@ -222,6 +222,6 @@ async def _recheck(listeners: list[Listener]) -> None:
         except Refused:
             listener.end("revoked")
         except (WindlassError, TimeoutError):
-            return  # the store is away: nothing is told either
+            return  # the store is away: no events are sent either
         else:
             listener.rights = caller.rights

@@ -67,7 +67,7 @@ class EventReader:
         self._began: Micros = 0
         self._late_at: Micros = 0
         self._settings_at: Micros = 0
-        # None: nobody wants to know.
+        # None: no listener asks for it.
         self._failed: dict[tuple[JobId, Micros], None] | None = None
         self._queues: dict[str, str] | None = None
         self._schedules: dict[str, Schedule] | None = None

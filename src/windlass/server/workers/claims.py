@@ -73,7 +73,7 @@ async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: Cl
         if jobs or left <= 0 or service.polls.stopping:
             return jobs
         if not await _wait(call, service, want, ends):
-            return []  # nobody would hear of the jobs
+            return []  # the answer would be lost
 
 
 async def _wait(call: Call, service: WorkerService, want: Want, ends: float) -> bool:
