@@ -7,7 +7,7 @@ it began to listen. So a time without any server grants every REST worker one mo
 
 import asyncio
 import logging
-import time
+import os
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -91,7 +91,7 @@ class RestWorkers:
         self._app = app
         self.lease = lease
         self.meters = RestMeters()
-        self._id = new_runner_id(lambda size: (time.time_ns() & 0xFFFFFFFFFF).to_bytes(size))
+        self._id = new_runner_id(os.urandom)
         self._known: dict[str, RestWorker] = {}
         self._observed: dict[str, tuple[object, Micros]] = {}
         """By worker: its last sign of life as the store has it, and when this server first saw it."""
@@ -205,7 +205,7 @@ class RestWorkers:
             try:
                 await self.round()
             except StoreUnavailable:
-                # Nobody was heard meanwhile, and nobody is to blame for that.
+                # No beats arrived meanwhile, which says nothing of the workers.
                 self._observed.clear()
             except Exception:
                 _log.exception("renewing the leases of REST workers failed")
@@ -242,7 +242,7 @@ class RestWorkers:
     async def _end_silent(self, store: Store, workers: Iterable[WorkerInfo]) -> None:
         now = since_boot()
         if 0 < self.lease // 2 < now - self._looked_at:
-            self._observed.clear()  # this server was stopped, or waited for the store: it heard nobody meanwhile
+            self._observed.clear()  # this server was stopped, or waited for the store: it received no beats meanwhile
         self._looked_at = now
         signs = {each.id.removeprefix(PREFIX): each.beat_at for each in workers if each.rest}
         for id_, sign in signs.items():
