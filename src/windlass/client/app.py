@@ -11,6 +11,7 @@ from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.client.elsewhere import APP, no_attribute
 from windlass.client.embedded import worker
+from windlass.client.graphs.graph import Graph
 from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
 from windlass.client.runtime.portal import Portal
@@ -199,6 +200,14 @@ class App(Producer):
         """Every queue that this app names, and `default`."""
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
+
+    def flow(self, name: str | None = None, *, connection: object = None) -> Graph:
+        """A graph of jobs, stored at the end of its block, all or nothing: `with app.flow("order-42") as flow: …`.
+
+        A flow with a name is stored once, however often the block runs. With a `connection` to the same database it is
+        part of its transaction: your commit decides. In a coroutine use `async with`.
+        """
+        return Graph(self, name, connection)
 
     worker = worker
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.graphs.joins import join_nodes
+from windlass.client.graphs.map import map_items
+from windlass.client.graphs.watch import watch_flow
 from windlass.client.groups.watch import watch_group
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
@@ -16,6 +19,7 @@ from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
+from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, MAP_TYPE
 from windlass.core.groups.ids import GROUP_TYPE
 from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
@@ -34,8 +38,11 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
-        group = define(watch_group, {"type": GROUP_TYPE, "max_attempts": MAX_ATTEMPTS})
-        self._own = {GROUP_TYPE: msgspec.structs.replace(group, home=home)}
+        handlers = {GROUP_TYPE: watch_group, FLOW_TYPE: watch_flow, JOIN_TYPE: join_nodes, MAP_TYPE: map_items}
+        own = [
+            define(function, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, function in handlers.items()
+        ]
+        self._own = {each.type: msgspec.structs.replace(each, home=home) for each in own}
         """Ours, which run without the app's middleware."""
 
     def add(self, definition: Definition) -> None:

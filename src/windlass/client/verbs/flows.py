@@ -1,18 +1,21 @@
-"""app.flows: verbs on groups of jobs, each also with the prefix `a`."""
+"""app.flows: verbs on groups and graphs of jobs, each also with the prefix `a`."""
 
 from collections.abc import AsyncIterator
 
 import msgspec
 
+from windlass.client.graphs.tree import graph_tree, group_tree
+from windlass.client.graphs.verbs import cancel_graph, describe_graph, graph_record, retry_graph
 from windlass.client.groups.members import ALIVE, LOST, first_live
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import check_limit, list_page
 from windlass.client.verbs.group import Verbs
 from windlass.core.codec import decode_object
+from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES
+from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.groups.ids import (
-    GROUP_TYPE,
     Role,
     before_member,
     callback_id,
@@ -50,59 +53,80 @@ class Flows(Verbs):
         """One group, with the exact counts of its members; raises FlowNotFound."""
         operator = (await self._home._ready()).operator
         job = await self._look(operator, id)
-        return await _described(operator, job)
+        return await (describe_graph if job.type == FLOW_TYPE else _described)(operator, job)
+
+    async def atree(self, id: JobRef, *, limit: int = 1000) -> FlowTree:
+        """The nodes of a graph, with what each waits for; of a group its callbacks, and up to `limit` members."""
+        check_limit(limit)
+        operator = (await self._home._ready()).operator
+        job = await self._look(operator, id)
+        return await graph_tree(operator, job) if job.type == FLOW_TYPE else await group_tree(operator, job, limit)
 
     async def alist(self, *, limit: int = 50, cursor: str | None = None) -> Page[Flow]:
         """Groups, newest first, without their callbacks; those with an `id` of yours may be anywhere in the list."""
         check_limit(limit)
         operator = (await self._home._ready()).operator
-        page = await list_page(operator, JobFilter(type=GROUP_TYPE), limit, cursor)
+        page = await list_page(operator, JobFilter(types=FLOW_TYPES), limit, cursor)
         groups = [job for job in page.items if is_group_id(job.id)]
-        return Page(tuple(map(_flow, groups)), page.next_cursor)
+        flows = [graph_record(job) if job.type == FLOW_TYPE else _flow(job) for job in groups]
+        return Page(tuple(flows), page.next_cursor)
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Flow:
-        """Cancel a group with its members: waiting ones at once, running ones are asked to stop.
+        """Cancel a group with its members, or a graph: waiting ones at once, running ones are asked to stop.
 
-        `then` and `on_dead` do not run; `always` does, when all members have ended.
+        `then` and `on_dead` do not run; `always`, and nodes with `when="ended"`, do when the others have ended.
         """
         check_reason(reason)
         operator = (await self._home._ready()).operator
-        group = (await self._look(operator, id)).id
-        await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
-        await operator.cancel([group], reason)
-        async for ids in _members(operator, group, ALIVE):
-            await operator.cancel(ids, reason)
+        job = await self._look(operator, id)
+        group = job.id
+        if job.type == FLOW_TYPE:
+            await cancel_graph(operator, group, reason)
+        else:
+            await self._cancel_group(operator, group, reason)
         await self._audit("flow.cancel", group, after={"reason": reason})
         return await self.aget(group)
 
     async def aretry(self, id: JobRef) -> Flow:
-        """Run the dead and cancelled members of a group again; `then` waits for them again.
+        """Run the dead and cancelled members of a group, or nodes of a graph, again; what follows waits for them again.
 
-        Completed members stay, and so do callbacks that have run. A group that completed stays as it is.
+        Completed members and nodes stay, and so do callbacks that have run and nodes that are skipped.
         """
         operator = (await self._home._ready()).operator
-        group = (await self._look(operator, id)).id
-        async for ids in _members(operator, group, LOST):
-            await operator.retry(ids)
-        wanted = [group, watcher_id(group, Role.ON_DEAD)]
-        lost = [job.id for job in await operator.get(wanted) if job is not None and job.status in LOST]
-        if group in lost:
-            await operator.retry(lost)
-        await self._audit("flow.retry", group)
-        return await self.aget(group)
+        job = await self._look(operator, id)
+        await (retry_graph if job.type == FLOW_TYPE else _retry_group)(operator, job)
+        await self._audit("flow.retry", job.id)
+        return await self.aget(job.id)
+
+    async def _cancel_group(self, operator: OperatorStore, group: JobId, reason: str) -> None:
+        await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+        await operator.cancel([group], reason)
+        async for ids in _members(operator, group, ALIVE):
+            await operator.cancel(ids, reason)
 
     async def _look(self, operator: OperatorStore, id: JobRef) -> Job:
         name = id if isinstance(id, str) and not is_id(id.lower()) else None
         group = check_id(id) if name is None else named_group_id(name)
         job = (await operator.get([group]))[0]
-        if job is None or job.type != GROUP_TYPE or not is_group_id(group):
+        if job is None or job.type not in FLOW_TYPES or not is_group_id(group):
             raise FlowNotFound(group if name is None else name)
         return job
 
     get = blocking(aget)
+    tree = blocking(atree)
     cancel = blocking(acancel)
     retry = blocking(aretry)
     list = blocking(alist)
+
+
+async def _retry_group(operator: OperatorStore, job: Job) -> None:
+    group = job.id
+    async for ids in _members(operator, group, LOST):
+        await operator.retry(ids)
+    wanted = [group, watcher_id(group, Role.ON_DEAD)]
+    lost = [each.id for each in await operator.get(wanted) if each is not None and each.status in LOST]
+    if group in lost:
+        await operator.retry(lost)
 
 
 async def _members(operator: OperatorStore, group: JobId, status: tuple[Status, ...]) -> AsyncIterator[list[JobId]]:

@@ -1,0 +1,121 @@
+"""What `app.flows` does with graphs: counts, the graph itself, cancel and retry."""
+
+import msgspec
+
+from windlass.client.graphs.members import PAGE, Skips, count_nodes, is_root, member_ids, member_jobs
+from windlass.client.groups.members import ALIVE, LOST
+from windlass.core.codec import decode_object
+from windlass.core.graphs.ids import JOIN_TYPE, node_number
+from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
+from windlass.core.groups.flow import Flow
+from windlass.core.groups.ids import before_member, member_index
+from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import parent_in_reason
+from windlass.core.jobs.job import Job
+from windlass.core.status import Status
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter
+
+AT_WORK = (Status.RUNNING, Status.PENDING, Status.FAILED, Status.SCHEDULED)
+
+
+def payload_of(job: Job) -> FlowPayload:
+    """The arguments of a graph's own job, also if they were edited by hand."""
+    try:
+        return msgspec.convert(job.payload, FlowPayload, dec_hook=decode_object)
+    except msgspec.ValidationError:
+        return FlowPayload(job.id, 0, 0)
+
+
+def graph_record(job: Job) -> Flow:
+    """What the graph's own job tells."""
+    payload = payload_of(job)
+    return Flow(
+        id=job.id,
+        kind="graph",
+        name=payload.name or None,
+        status=job.status,
+        reason=job.reason,
+        size=payload.nodes,
+        completed=int(job.progress.done) if job.progress is not None else 0,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+    )
+
+
+async def describe_graph(operator: OperatorStore, job: Job) -> Flow:
+    """With the exact counts of its nodes, and what holds it up."""
+    completed, dead = [await count_nodes(operator, job.id, (each,)) for each in (Status.COMPLETED, Status.DEAD)]
+    cancelled, skipped = await _count_cancelled(operator, job.id)
+    flow = graph_record(job)
+    waits_for = None if job.finished else await _held_up_by(operator, job.id)
+    return msgspec.structs.replace(
+        flow, completed=completed, dead=dead, cancelled=cancelled, skipped=skipped, waits_for=waits_for
+    )
+
+
+async def _count_cancelled(operator: OperatorStore, flow: JobId) -> tuple[int, int]:
+    """Nodes that are cancelled, and those of them that are skipped."""
+    seen = Skips()
+    cancelled = skipped = 0
+    async for jobs in member_jobs(operator, flow, (Status.CANCELLED,)):
+        for job in jobs:
+            is_skipped = seen.is_skipped(job)
+            if node_number(flow, job.id) is not None:
+                cancelled, skipped = cancelled + (not is_skipped), skipped + is_skipped
+    return cancelled, skipped
+
+
+async def _held_up_by(operator: OperatorStore, flow: JobId) -> JobId | None:
+    """The first node that is at work, or else the first that waits."""
+    for status in (AT_WORK, (Status.BLOCKED,)):
+        found = await operator.select(JobFilter(parent=flow, status=status), 1, before_member(flow, 0))
+        if found:
+            return found[0]
+    return None
+
+
+async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> None:
+    """Cancel the live nodes, those that wait first, except those that run when others have ended, however."""
+    await operator.cancel([flow], reason)
+    ids = [id_ async for page in member_ids(operator, flow, ALIVE) for id_ in page]
+    for start in range(len(ids), 0, -PAGE):
+        jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
+        await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
+        for job in jobs:
+            if job.type == JOIN_TYPE and (adds := _map_of(flow, job)) is not None:
+                await operator.cancel([adds], reason)
+                async for members in member_ids(operator, adds, ALIVE):
+                    await operator.cancel(members, reason)
+
+
+def _runs_anyway(job: Job) -> bool:
+    if job.type != JOIN_TYPE:
+        return ends_in_meta(job.meta)
+    return isinstance(job.payload, dict) and job.payload.get("when") == When.ENDED
+
+
+def _map_of(flow: JobId, job: Job) -> JobId | None:
+    """The job that adds the members of this node."""
+    is_map = node_number(flow, job.id) is not None and len(job.parents) == 1
+    return job.parents[0] if is_map and member_index(flow, job.parents[0]) is None else None
+
+
+async def retry_graph(operator: OperatorStore, flow: Job) -> None:
+    """Run the dead and cancelled nodes again, those before others first; skipped ones stay."""
+    skips = Skips()
+    async for jobs in member_jobs(operator, flow.id, LOST):
+        lost = [job for job in jobs if not skips.is_skipped(job)]
+        maps = [adds for job in lost if job.type == JOIN_TYPE and (adds := _map_of(flow.id, job)) is not None]
+        for adds in maps:
+            async for ids in member_ids(operator, adds, LOST):
+                await operator.retry(ids)
+        await operator.retry(maps)
+        await operator.retry([job.id for job in lost if is_root(flow.id, job) or _waits_for_own(job)])
+    if flow.status in LOST:
+        await operator.retry([flow.id])
+
+
+def _waits_for_own(job: Job) -> bool:
+    """It was cancelled because of another one: a retry of that restores it, unless it had been restored before."""
+    return parent_in_reason(job.reason) is not None
