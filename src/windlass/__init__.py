@@ -1,6 +1,8 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
+from windlass.client.graphs.graph import FlowHandle, Graph
+from windlass.client.graphs.node import MapNode, Node
 from windlass.client.groups.group import Group, GroupHandle, group
 from windlass.client.groups.results import MemberFailure, Results
 from windlass.client.handle import Handle
@@ -21,6 +23,7 @@ from windlass.client.verbs.tokens import NewToken, TokenNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
 from windlass.core.flow.rate import Rate
+from windlass.core.graphs.tree import FlowEdge, FlowNode, FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.ids import JobRef
 from windlass.core.jobs.idempotency import OnConflict
@@ -97,7 +100,12 @@ __all__ = [
     "Fixed",
     "Flow",
     "FlowCallback",
+    "FlowEdge",
+    "FlowHandle",
+    "FlowNode",
     "FlowNotFound",
+    "FlowTree",
+    "Graph",
     "Group",
     "GroupHandle",
     "Handle",
@@ -120,10 +128,12 @@ __all__ = [
     "Linear",
     "Links",
     "LogLine",
+    "MapNode",
     "MemberFailure",
     "Meter",
     "NewJob",
     "NewToken",
+    "Node",
     "NotAllowedNow",
     "NotInJob",
     "OnConflict",

@@ -36,17 +36,18 @@ MAX_NAME_BYTES = 200
 class FlowHandle(Handle[T], Generic[T], eq=False):
     """An enqueued graph; it has no result of its own: `result()` waits until all nodes have ended well."""
 
-    nodes: dict[str, JobId] = {}
+    nodes: dict[str, JobId] | None = None
+    """Their ids by name."""
 
     def __repr__(self) -> str:
-        return f"FlowHandle({self.id!r}, {len(self.nodes)} nodes)"
+        return f"FlowHandle({self.id!r}, {len(self.nodes or ())} nodes)"
 
     def node(self, node: str | Node[R]) -> Handle[R]:
         """The job of a node, by its name too."""
         name = node.name if isinstance(node, Node) else node
-        if name not in self.nodes:
+        if name not in (nodes := self.nodes or {}):
             raise InvalidOption("node", f"the flow has no node {name!r}")
-        return Handle(self._home, self.nodes[name])
+        return Handle(self._home, nodes[name])
 
     async def acancel(self, reason: str = CANCELLED) -> Job:
         """Cancel the flow, like `app.flows.cancel`; returns the flow's job."""
@@ -88,7 +89,7 @@ class Graph:
         after: Iterable[Node[Any] | str] = (),
         when: Condition = "completed",
     ) -> Node[T]:
-        """A job that runs when the nodes `after` have ended as `when` says, and those whose results it takes completed.
+        """A job that runs when the nodes `after` have ended as `when` says, and those whose results it takes too.
 
         `completed`: all of them completed. `dead`: one of them ended without completing. `ended`: all have ended.
         """
@@ -112,7 +113,7 @@ class Graph:
         """A job of `task` for each element of a list that is known at run time: `flow.map(ocr, over=scan.result)`.
 
         The element is the task's first argument; `arguments` are the same for all. It completes when all have; one
-        that dies cancels it. Nodes get the results in order: `node.result`, or `node.results` to read them one by one.
+        that dies cancels it. Other nodes get the results in order: `node.result`, or `node.results` one by one.
         """
         label = self._label(name, getattr(task, "type", "map"))
         if not isinstance(task, Task):
@@ -221,7 +222,7 @@ class Graph:
             await self.aenqueue()
 
     async def aenqueue(self) -> FlowHandle[None]:
-        """Store all nodes, or nothing; the end of the block does it. A flow with the same name is not stored again."""
+        """Store all nodes, or nothing, as the end of the block does. A flow with this name is not stored again."""
         if not self._nodes:
             raise InvalidOption("flow", "has no nodes: nothing would run")
         jobs = [self._own_job(), *self._jobs]

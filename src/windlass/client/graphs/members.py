@@ -47,7 +47,7 @@ async def first_lost(operator: OperatorStore, flow: JobId) -> str | None:
 
 
 def is_root(flow: JobId, job: Job) -> bool:
-    """Whether a dead or cancelled job of a graph is lost for its own sake: not skipped, nor because of another one."""
+    """Whether a dead or cancelled job of a graph is lost for its own sake: not skipped, nor with another."""
     if job.status is Status.DEAD:
         return True
     parent = parent_in_reason(job.reason)

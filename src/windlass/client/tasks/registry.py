@@ -38,7 +38,12 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
-        handlers = {GROUP_TYPE: watch_group, FLOW_TYPE: watch_flow, JOIN_TYPE: join_nodes, MAP_TYPE: map_items}
+        handlers: dict[str, Callable[..., Any]] = {
+            GROUP_TYPE: watch_group,
+            FLOW_TYPE: watch_flow,
+            JOIN_TYPE: join_nodes,
+            MAP_TYPE: map_items,
+        }
         own = [
             define(function, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, function in handlers.items()
         ]

@@ -1,6 +1,6 @@
 """app.flows: verbs on groups and graphs of jobs, each also with the prefix `a`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import check_limit, list_page
 from windlass.client.verbs.group import Verbs
 from windlass.core.codec import decode_object
-from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES
+from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES, MAX_NODES
 from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.groups.ids import (
@@ -29,7 +29,7 @@ from windlass.core.ids import JobId, JobRef, check_id, is_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
 from windlass.core.status import Status
-from windlass.errors import WindlassError
+from windlass.errors import InvalidOption, WindlassError
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page
 
@@ -57,16 +57,17 @@ class Flows(Verbs):
 
     async def atree(self, id: JobRef, *, limit: int = 1000) -> FlowTree:
         """The nodes of a graph, with what each waits for; of a group its callbacks, and up to `limit` members."""
-        check_limit(limit)
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_NODES:
+            raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_NODES}, not {limit!r}")
         operator = (await self._home._ready()).operator
         job = await self._look(operator, id)
         return await graph_tree(operator, job) if job.type == FLOW_TYPE else await group_tree(operator, job, limit)
 
-    async def alist(self, *, limit: int = 50, cursor: str | None = None) -> Page[Flow]:
-        """Groups, newest first, without their callbacks; those with an `id` of yours may be anywhere in the list."""
+    async def alist(self, *, limit: int = 50, cursor: str | None = None, queues: Sequence[str] = ()) -> Page[Flow]:
+        """Groups and graphs, newest first; those with a name of yours may be anywhere in the list."""
         check_limit(limit)
         operator = (await self._home._ready()).operator
-        page = await list_page(operator, JobFilter(types=FLOW_TYPES), limit, cursor)
+        page = await list_page(operator, JobFilter(types=FLOW_TYPES, queues=tuple(queues)), limit, cursor)
         groups = [job for job in page.items if is_group_id(job.id)]
         flows = [graph_record(job) if job.type == FLOW_TYPE else _flow(job) for job in groups]
         return Page(tuple(flows), page.next_cursor)
@@ -88,7 +89,7 @@ class Flows(Verbs):
         return await self.aget(group)
 
     async def aretry(self, id: JobRef) -> Flow:
-        """Run the dead and cancelled members of a group, or nodes of a graph, again; what follows waits for them again.
+        """Run the dead and cancelled members of a group, or nodes of a graph, again; what follows waits again.
 
         Completed members and nodes stay, and so do callbacks that have run and nodes that are skipped.
         """

@@ -14,9 +14,9 @@ A skipped node is cancelled, with a reason that names the node whose end made it
 
 | retry of | what comes back |
 |---|---|
-| a dead or cancelled node | it, and nodes that were cancelled because of it; nodes with `dead` or `ended` that ran stay |
+| a dead or cancelled node | it, and nodes that were cancelled with it; nodes with `dead` or `ended` that ran stay |
 | a completed node | it alone: what ran after it stays |
-| a skipped node | refused, unless the node that it is for is retried first |
+| a skipped node | refused: its condition is not met |
 | the flow | every dead and cancelled node, and the flow; completed and skipped nodes stay |
 """
 

@@ -27,8 +27,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     name: str | None = None
     """As its producer calls it."""
     status: Status
-    """Of the job that the flow is: completed, if all members have, or all nodes of a graph have ended well; cancelled,
-    if one is lost; else scheduled, or for a moment pending or running.
+    """Of the job that the flow is: completed, if all members have, or all nodes of a graph have ended well;
+    cancelled, if one is lost; else scheduled, or for a moment pending or running.
     """
     reason: str | None = None
     size: int

@@ -1,7 +1,9 @@
 """Reasons for jobs that do not run: why a job waits, and how it ended."""
 
 from windlass.core.flow.rate_check import THROTTLED
-from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.graphs.ids import FLOW_TYPE, WATCHER_TYPES
+from windlass.core.graphs.rules import ends_in_meta
+from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, describe_cause, parent_in_reason
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job
@@ -51,7 +53,7 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
         text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is at work."
         return [Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")]
     when = at(due, now)
-    if job.type == GROUP_TYPE:
+    if job.type in WATCHER_TYPES:
         return [_waiting_for_members(facts)]
     run_now = f"to run it now: windlass jobs run {job.id}"
     if job.status is Status.FAILED:
@@ -69,7 +71,11 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
 def _waiting_for_members(facts: WhyFacts) -> Reason:
     """It is a group: it waits for its members."""
     seen, front = facts.job.progress, facts.cause
-    text = "It is a group, and waits for its members"
+    text = (
+        "It is a graph, and waits for its nodes"
+        if facts.job.type == FLOW_TYPE
+        else "It is a group, and waits for its members"
+    )
     if seen is not None and seen.total:
         text += f": {seen.done:g} of {seen.total:g} had completed when it last looked"
     if front is None:
@@ -108,11 +114,13 @@ def _waiting_for_parents(facts: WhyFacts) -> Reason:
     if not left:
         return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
     rest = len(job.parents) - len(facts.parents)
-    text = f"It waits for {listed(left, now, Count(len(left) + rest))} to complete."
+    how = "end" if ends_in_meta(job.meta) else "complete"
+    text = f"It waits for {listed(left, now, Count(len(left) + rest))} to {how}."
     ids = tuple(each.id for each in left)
     front = facts.cause
     if front is not None and front.id not in ids:
-        text += f" Its chain is at {_short(describe_cause(front), 240)}."
+        whole = "flow" if job.flow is not None and is_group_id(job.flow) else "chain"
+        text += f" Its {whole} is at {_short(describe_cause(front), 240)}."
     do = f"to see what holds it up: windlass jobs why {ids[0] if front is None else front.id}"
     return Reason(code="awaits_parent", text=text, do=do, jobs=ids, count=len(left) + rest)
 
@@ -245,6 +253,10 @@ def ended(facts: WhyFacts) -> Reason:
     why = f": {_short(job.reason)}" if job.reason else ""
     if job.status is Status.CANCELLED:
         if (parent := parent_in_reason(job.reason)) is not None:
+            if facts.cause is not None and facts.cause.status is Status.COMPLETED:
+                other = f"{facts.cause.type} {facts.cause.id}"
+                text = f"It was skipped at {when}: it was to run if {other} did not complete."
+                return Reason(code="cancelled", text=text, jobs=(facts.cause.id,))
             first = parent if facts.cause is None else facts.cause.id
             began = "" if facts.cause is None else f" It began with {_short(describe_cause(facts.cause), 240)}."
             again = f"to run that one again, and then this: windlass jobs retry {first}"
