@@ -17,6 +17,7 @@ from bench.measures import (
     enqueue,
     events,
     flow,
+    graphs,
     growth,
     held,
     history,
@@ -51,6 +52,7 @@ class Measurement(StrEnum):
     LATENCY = "latency"
     FLOW = "flow"
     CHAINS = "chains"
+    GRAPHS = "graphs"
     DELAYS = "delays"
     EVENTS = "events"
     GROWTH = "growth"
@@ -72,6 +74,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
+    Measurement.GRAPHS: graphs.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
     Measurement.GROWTH: growth.measure,

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from windlass.client.handle import CANCELLED
 from windlass.client.verbs.filters import check_limit
 from windlass.client.verbs.flows import Flows
