@@ -106,9 +106,7 @@ class Reference:
             self._follow(child, parent, now)
 
     def _follow(self, child: Job, parent: Job, now: Micros) -> None:
-        """A parent has ended. Completed, it lets the child go on when it is the last; else it takes it along, unless the
-        child waits for the end alone.
-        """
+        """A parent has ended. If the child needs no more, it goes on when it was the last; else it is taken along."""
         if parent.status is Status.COMPLETED or child.when_ended:
             child.inherit(parent)
             if child.status is Status.BLOCKED and not child.waits_for:

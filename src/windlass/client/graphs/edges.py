@@ -83,17 +83,19 @@ def joined(
     """The joins before a node, and the parents of its own job."""
     joins: list[NewJob] = []
 
-    def join(parents: Sequence[JobId], when: When, of: Sequence[JobId] = ()) -> JobId:
+    def join(parents: Sequence[JobId], when: When, **more: Any) -> JobId:
         id_ = join_id(flow, number, len(joins))
-        joins.append(_join(id_, flow, parents, when, of, queue, fresh))
+        joins.append(_join(id_, flow, parents, {"when": str(when), **more}, queue, fresh))
         return id_
 
     data = tuple(dict.fromkeys(source for _, source in edges.data))
     waits = [node.id for node in edges.after if node.id not in data or edges.when is not When.COMPLETED]
     if edges.when is When.DEAD:
         # As soon as one of several is lost, the first join is cancelled; the second sees it.
-        seen = waits if len(waits) == 1 else [join(waits, When.COMPLETED)]
-        return joins, (*data, join(seen, When.DEAD, waits))
+        if len(waits) == 1:
+            return joins, (*data, join(waits, When.DEAD, of=waits))
+        every = join(waits, When.COMPLETED)
+        return joins, (*data, join([every], When.DEAD, of=waits, all_of=every))
     if edges.is_direct_end or (edges.when is When.COMPLETED and len(waits) + len(data) <= MAX_DIRECT):
         return joins, (*data, *waits)
     for start in range(0, len(waits), MAX_DIRECT):
@@ -103,19 +105,19 @@ def joined(
 
 
 def _join(
-    id_: JobId, flow: JobId, parents: Sequence[JobId], when: When, of: Sequence[JobId], queue: str, fresh: str
+    id_: JobId, flow: JobId, parents: Sequence[JobId], payload: dict[str, Any], queue: str, fresh: str
 ) -> NewJob:
     return NewJob(
         id=id_,
         type=JOIN_TYPE,
-        payload=encode({"when": str(when), "of": list(of)} if of else {"when": str(when)}, "payload"),
+        payload=encode(payload, "payload"),
         queue=queue,
         priority=MAX_PRIORITY,
         max_attempts=MAX_ATTEMPTS,
         timeout=DEFAULT_TIMEOUT,
         parent=flow,
         parents=tuple(parents),
-        when_ended=when is not When.COMPLETED,
+        when_ended=payload["when"] != When.COMPLETED,
         flow=flow,
         fresh=fresh,
     )

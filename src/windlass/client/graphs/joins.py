@@ -20,10 +20,13 @@ MAX_STEPS = 10_000
 """Of the search for what a node was cancelled because of: no more nodes are in a graph."""
 
 
-async def join_nodes(ctx: Context, when: str = "completed", of: Sequence[str] = (), results: Any = None) -> Any:
+async def join_nodes(
+    ctx: Context, when: str = "completed", of: Sequence[str] = (), all_of: str = "", results: Any = None
+) -> Any:
     """Return if the node behind it may run; raise Cancel if its condition cannot be met, Snooze if that is open.
 
-    With `results`, a reference to those of the members of a node, it returns them as a list.
+    `all_of` is the join that completes if all nodes do: they themselves may be dropped by then. With `results`, a
+    reference to those of the members of a node, it returns them as a list.
     """
     if results is not None:
         return await _as_list(Results.restore_from_json(Results, results))
@@ -31,6 +34,8 @@ async def join_nodes(ctx: Context, when: str = "completed", of: Sequence[str] = 
         return None
     try:
         operator = (await entered.get().home._ready()).operator
+        if all_of and await _has_completed(operator, all_of):
+            raise Cancel(unmet_reason(of[0], Status.COMPLETED))
         jobs = await operator.get(of)
         verdict = when_dead([await _end(operator, id_, job) for id_, job in zip(of, jobs, strict=True)])
         if verdict is Verdict.RUN:
@@ -40,6 +45,12 @@ async def join_nodes(ctx: Context, when: str = "completed", of: Sequence[str] = 
     except StoreUnavailable:
         pass  # it looks again
     raise Snooze(seconds_until_next_look(ctx.job.snoozes))
+
+
+async def _has_completed(operator: OperatorStore, id_: JobId) -> bool:
+    job = (await operator.get([id_]))[0]
+    outcome = (await operator.outcomes([id_]))[0] if job is None else job.status
+    return outcome == Status.COMPLETED
 
 
 async def _as_list(results: Results[Any]) -> list[Any]:
