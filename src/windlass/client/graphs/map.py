@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from windlass.client.graphs.members import member_ids
 from windlass.client.graphs.node import MapNode
-from windlass.client.groups.members import Walk
+from windlass.client.groups.members import LOST, first_live
 from windlass.client.groups.results import Results
 from windlass.client.tasks.context import Context, entered
 from windlass.client.tasks.previous import PREVIOUS
@@ -12,10 +13,17 @@ from windlass.client.tasks.task import Task
 from windlass.core.codec import check_json, encode
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.graphs.ids import JOIN_TYPE, MAP_TYPE
-from windlass.core.groups.ids import MAX_MEMBERS, member_id
-from windlass.core.groups.rules import STORED_WITHIN, seconds_until_next_look
+from windlass.core.groups.ids import MAX_MEMBERS, member_id, member_index
+from windlass.core.groups.rules import (
+    STORED_WITHIN,
+    MemberState,
+    member_ended_reason,
+    member_state,
+    seconds_until_next_look,
+)
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, NewJob
+from windlass.core.status import Status
 from windlass.errors import InvalidInput, InvalidOption, StoreUnavailable
 from windlass.store.contract import OperatorStore
 
@@ -85,7 +93,7 @@ async def map_items(
         seen = None if known is None else known.progress
         if seen is None or seen.total != len(items):
             await _add(home, ctx, group, type, items, lambda item: {param: item, **arguments}, options)
-        done, lost = await _ended(operator, group, len(items), int(seen.done) if seen is not None else 0)
+        done, lost = await _ended(operator, group, len(items))
         await ctx.progress(done, len(items))
         if lost is not None:
             raise Cancel(lost)
@@ -96,9 +104,28 @@ async def map_items(
     raise Snooze(seconds_until_next_look(ctx.job.snoozes))
 
 
-async def _ended(operator: OperatorStore, group: JobId, size: int, known: int) -> tuple[int, str | None]:
-    walk = Walk(operator, group, size, past_lost=False, age=STORED_WITHIN)
-    return await walk.run(known), walk.lost
+async def _ended(operator: OperatorStore, group: JobId, size: int) -> tuple[int, str | None]:
+    """How many members have completed, and why that is not enough, if one is lost."""
+    async for ids in member_ids(operator, group, LOST):
+        for job in await operator.get(ids[:1]):
+            if job is not None and job.status in LOST:
+                return 0, member_ended_reason(job.id, member_index(group, job.id) or 0, job.status)
+    kept = {id_ async for ids in member_ids(operator, group, (Status.COMPLETED,)) for id_ in ids}
+    if len(kept) == size or await first_live(operator, group) is not None:
+        return len(kept), None
+    # All have ended: since the first read, or they are dropped.
+    for index in range(size):
+        id_ = member_id(group, index)
+        if id_ not in kept and (status := await _end_of(operator, id_)) is not MemberState.COMPLETED:
+            lost = member_ended_reason(id_, index, None) if status is MemberState.LOST else None
+            return len(kept), lost
+    return size, None
+
+
+async def _end_of(operator: OperatorStore, id_: JobId) -> MemberState:
+    job = (await operator.get([id_]))[0]
+    outcome = (await operator.outcomes([id_]))[0] if job is None else None
+    return member_state(None if job is None else job.status, outcome, STORED_WITHIN)
 
 
 async def _add(

@@ -68,7 +68,8 @@ class Flows(Verbs):
         check_limit(limit)
         operator = (await self._home._ready()).operator
         page = await list_page(operator, JobFilter(types=FLOW_TYPES, queues=tuple(queues)), limit, cursor)
-        groups = [job for job in page.items if is_group_id(job.id)]
+        ids = [job.id for job in page.items if is_group_id(job.id)]
+        groups = [job for job in await operator.get(ids) if job is not None]  # a list has no progress
         flows = [graph_record(job) if job.type == FLOW_TYPE else _flow(job) for job in groups]
         return Page(tuple(flows), page.next_cursor)
 

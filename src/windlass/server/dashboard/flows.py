@@ -53,11 +53,12 @@ async def show_flows(view: View) -> Reply:
 async def show_flow(view: View) -> Reply:
     """One flow: how far it is, its graph, and its nodes."""
     flow: FlowDetail = (await view.ask(get_flow, id=view.path["id"], query=NodeQuery(MAX_SHOWN))).body
-    path, chosen = f"/flows/{flow.id}", view.asked("status")
+    path, ends = f"/flows/{flow.id}", sorted({end_of(node) for node in flow.nodes})
+    chosen = view.asked("status") if view.asked("status") in ends else ""
     wanted = [node for node in flow.nodes if chosen in ("", end_of(node))]
     rows, pages = paged(view, path, [_row(node) for node in wanted])
-    if pages["older"]:
-        pages["older"] = link(pages["older"], status=chosen) if "?" not in pages["older"] else pages["older"]
+    if chosen:
+        pages = {name: to and f"{to}{'&' if '?' in to else '?'}status={chosen}" for name, to in pages.items()}
     verbs = [
         verb for verb in QUESTIONS if view.allows("operate") and (verb == "retry") == (flow.finished_at is not None)
     ]
@@ -68,7 +69,7 @@ async def show_flow(view: View) -> Reply:
         "rows": rows,
         "chosen": chosen,
         "total": len(wanted),
-        "ends": sorted({end_of(node) for node in flow.nodes}),
+        "ends": ends,
         "verbs": verbs,
         "running": flow.finished_at is None,
         **pages,

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from windlass.core.graphs.drawing import Box, boxes
 from windlass.core.graphs.tree import FlowNode
-from windlass.core.text import cut, printable
+from windlass.core.text import printable
 
 MAX_BOXES = 150
 MAX_PER_ROW = 8
@@ -76,12 +76,16 @@ def _box(box: Box, x: int, y: int) -> Markup:
         '<text x="{}" y="{}">{}</text><text class="sub" x="{}" y="{}">{}</text>'
     ).format(
         *(name, told, x, y, WIDTH, HEIGHT),
-        *(x + 10, y + 19, cut(name, MAX_LETTERS)),
-        *(x + 10, y + 35, cut(told, MAX_LETTERS + 4)),
+        *(x + 10, y + 19, _short(name, MAX_LETTERS)),
+        *(x + 10, y + 35, _short(told, MAX_LETTERS + 4)),
     )
     if box.id is None:
         return Markup('<g class="node {} many">{}</g>').format(box.status, inside)
     return Markup('<a class="node {}" href="/jobs/{}">{}</a>').format(box.status, box.id, inside)
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _summary(box: Box) -> str:
