@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from types import TracebackType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
@@ -28,7 +28,6 @@ from windlass.errors import InvalidOption
 
 T = TypeVar("T")
 R = TypeVar("R")
-P = ParamSpec("P")
 Condition = Literal["completed", "dead", "ended"]
 MAX_NAME_BYTES = 200
 
@@ -103,7 +102,7 @@ class Graph:
 
     def map(
         self,
-        task: Task[Concatenate[Any, P], Any, R],
+        task: Task[Any, Any, R],
         over: Sequence[Any],
         *,
         name: str | None = None,
