@@ -306,7 +306,8 @@ def test_what_cannot_be_is_refused_with_the_name_of_the_node(shop: Shop) -> None
             "node 'b'.name: takes the result of 'pay', which cannot",
             lambda f, p: f.add(step.job(p.result), name="b", after=[p], when="dead"),
         ),
-        ("node 'b'.over: must be the result of a node", lambda f, p: f.map(double, over=[1, 2], name="b")),
+        ("node 'b'.over: must be node.result", lambda f, p: f.map(double, over=[1, 2], name="b")),
+        ("node 'b#1': may not end with # and a number", lambda f, p: f.add(step.job("b"), name="b#1")),
         ("node 'b'.after: cannot all be met", lambda f, p: f.add(step.job("b"), name="b", after=["pay", "refund"])),
     ]
     for match, add in cases:

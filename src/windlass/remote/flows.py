@@ -9,7 +9,7 @@ from windlass.client.verbs.filters import check_limit
 from windlass.client.verbs.flows import Flows
 from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow
-from windlass.core.ids import JobRef
+from windlass.core.ids import JobRef, check_id
 from windlass.core.names import check_key
 from windlass.remote.connection import Connection
 from windlass.server.flows import FlowDetail, FlowList, FlowRecord
@@ -44,14 +44,14 @@ class RemoteFlows(Flows):
 
 
 def _path(id: JobRef) -> str:
-    text = id if isinstance(id, str) else id.id
+    text = id if isinstance(id, str) else check_id(id)
     return f"/flows/{quote(check_key(text, 'id', 200), safe='')}"
 
 
 def _flow(record: FlowRecord) -> Flow:
     """Without the numbers that a limited token does not see."""
-    given = {name: getattr(record, name) for name in Flow.__struct_fields__}
-    return Flow(**{name: 0 if value is None and name in _NUMBERS else value for name, value in given.items()})
+    given: dict[str, Any] = {name: getattr(record, name) for name in Flow.__struct_fields__}
+    return Flow(**{**given, **{name: given[name] or 0 for name in _NUMBERS}})
 
 
 _NUMBERS = ("size", "completed", "dead", "cancelled", "skipped")

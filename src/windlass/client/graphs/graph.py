@@ -1,5 +1,6 @@
 """app.flow(...): a graph of jobs, checked as it is described and stored at the end of its block."""
 
+import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from types import TracebackType
@@ -30,6 +31,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 Condition = Literal["completed", "dead", "ended"]
 MAX_NAME_BYTES = 200
+_UNNAMED = re.compile(r"#[0-9]+$")
 
 
 class FlowHandle(Handle[T], Generic[T], eq=False):
@@ -117,8 +119,10 @@ class Graph:
         label = self._label(name, getattr(task, "type", "map"))
         if not isinstance(task, Task):
             raise InvalidOption(f"node {label!r}", f"must map a task, not {type(task).__name__}")
-        if not isinstance(over, NodeResult):
-            raise InvalidOption(f"node {label!r}.over", "must be the result of a node; for a list, use group(...)")
+        if not isinstance(over, NodeResult) or over.source != over.node.id:
+            raise InvalidOption(
+                f"node {label!r}.over", "must be node.result; for a list that is known use group(...)"
+            )
         number = len(self._nodes)
         members = map_id(self.id, number)
         node: MapNode[R] = MapNode(self.id, number, node_id(self.id, number), label, members)
@@ -167,6 +171,8 @@ class Graph:
             raise InvalidOption(f"node {name or type_!r}", problem, limit=MAX_NODES)
         if name is not None:
             name = check_key(name, "name", MAX_NAME_BYTES)
+            if _UNNAMED.search(name):
+                raise InvalidOption(f"node {name!r}", "may not end with # and a number: nodes without a name do")
             if name in self._nodes:
                 raise InvalidOption(f"node {name!r}", "is there twice: give one of them another name")
             return name
