@@ -1,7 +1,8 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
-from windlass.client.graphs.graph import FlowHandle, Graph
+from windlass.client.graphs.graph import Graph
+from windlass.client.graphs.handle import FlowHandle
 from windlass.client.graphs.node import MapNode, Node
 from windlass.client.groups.group import Group, GroupHandle, group
 from windlass.client.groups.results import MemberFailure, Results

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 
 from windlass.client.graphs.edges import MAX_DATA_PARENTS, Edges, Needs, joined
+from windlass.client.graphs.handle import FlowHandle
 from windlass.client.graphs.map import map_jobs
 from windlass.client.graphs.node import MapNode, Node, NodeResult
-from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, as_list, blocking, refuse_on_loop
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob
@@ -22,7 +22,7 @@ from windlass.core.groups.ids import named_group_id, new_group_id
 from windlass.core.groups.rules import MIN_POLL
 from windlass.core.ids import JobId
 from windlass.core.jobs.idempotency import OnConflict
-from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, Job, NewJob
+from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, NewJob
 from windlass.core.moments import SECOND
 from windlass.core.names import check_key
 from windlass.errors import InvalidOption
@@ -32,31 +32,6 @@ R = TypeVar("R")
 Condition = Literal["completed", "dead", "ended"]
 MAX_NAME_BYTES = 200
 _UNNAMED = re.compile(r"#[0-9]+$")
-
-
-class FlowHandle(Handle[T], Generic[T], eq=False):
-    """An enqueued graph; it has no result of its own: `result()` waits until all nodes have ended well."""
-
-    nodes: dict[str, JobId] | None = None
-    """Their ids by name."""
-
-    def __repr__(self) -> str:
-        return f"FlowHandle({self.id!r}, {len(self.nodes or ())} nodes)"
-
-    def node(self, node: str | Node[R]) -> Handle[R]:
-        """The job of a node, by its name too."""
-        name = node.name if isinstance(node, Node) else node
-        if name not in (nodes := self.nodes or {}):
-            raise InvalidOption("node", f"the flow has no node {name!r}")
-        return Handle(self._home, nodes[name])
-
-    async def acancel(self, reason: str = CANCELLED) -> Job:
-        """Cancel the flow, like `app.flows.cancel`; returns the flow's job."""
-        home: Any = self._home
-        await home.flows.acancel(self.id, reason)
-        return await self.ajob()
-
-    cancel = blocking(acancel)
 
 
 class Graph:
