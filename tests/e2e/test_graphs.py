@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.stage import SHOP, Stage
 from tests.support.addresses import on_every_store
-from windlass import FlowHandle
+from windlass import App, FlowHandle
 
 
 @pytest.fixture
@@ -16,9 +16,8 @@ def graphed(stage: Stage) -> Stage:
     return stage
 
 
-def order(stage: Stage, amount: int) -> FlowHandle[None]:
-    """Pay, then pick each item, then ship; refund if that fails, clean up anyway."""
-    app = stage.app
+def make_tasks(app: App) -> None:
+    """The tasks of the app of this file's tests, as a producer declares them."""
 
     @app.task(queue="money")
     def pay(amount: int) -> int:
@@ -42,13 +41,17 @@ def order(stage: Stage, amount: int) -> FlowHandle[None]:
     @app.task
     def clean() -> None: ...
 
+
+def order(app: App, amount: int) -> FlowHandle[None]:
+    """Pay, then pick each item, then ship; refund if that fails, clean up anyway."""
+    tasks = app.tasks
     with app.flow(f"order {amount}") as flow:
-        paid = flow.add(pay.job(amount), name="pay")
-        listed = flow.add(items.job(paid.result), name="items")
-        picked = flow.map(pick, over=listed.result, name="pick")
-        shipped = flow.add(ship.job(picked.result), name="ship")
-        refunded = flow.add(refund.job(), after=[paid, picked, shipped], when="dead")
-        flow.add(clean.job(), after=[shipped, refunded], when="ended")
+        paid = flow.add(tasks["pay"].job(amount), name="pay")
+        listed = flow.add(tasks["items"].job(paid.result), name="items")
+        picked = flow.map(tasks["pick"], over=listed.result, name="pick")
+        shipped = flow.add(tasks["ship"].job(picked.result), name="ship")
+        refunded = flow.add(tasks["refund"].job(), after=[paid, picked, shipped], when="dead")
+        flow.add(tasks["clean"].job(), after=[shipped, refunded], when="ended")
     return flow.handle
 
 
@@ -59,7 +62,8 @@ def notes(stage: Stage) -> list[str]:
 @on_every_store
 def test_a_graph_over_several_queues_runs_each_node_once_through_a_kill(graphed: Stage) -> None:
     graphed.worker("--processes", "2", app="graphed:app", environment={"KILL_AT": "ship"})
-    good, bad = order(graphed, 10), order(graphed, -1)
+    make_tasks(graphed.app)
+    good, bad = order(graphed.app, 10), order(graphed.app, -1)
     assert good.node("ship").result(timeout=60) == 285
     good.result(timeout=60)
     graphed.until_finished()
