@@ -72,7 +72,10 @@ def test_jobs_are_enqueued_read_and_changed_as_by_an_app(remote: RemoteApp, serv
 
 
 def test_flows_are_read_cancelled_and_retried_as_by_an_app(remote: RemoteApp, served: Served) -> None:
-    task = served.app.task(type="mail.welcome")(lambda user_id: user_id)
+    @served.app.task
+    def task(user_id: int) -> int:
+        return user_id
+
     with served.app.flow("order") as flow:
         first = flow.add(task.job(1), name="first")
         flow.add(task.job(2), name="second", after=[first], when="dead")
