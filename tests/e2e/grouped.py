@@ -8,8 +8,8 @@ from typing import Any
 
 from windlass import App, Results
 from windlass.client.groups import watch
+from windlass.client.groups.ends import GroupEnds
 from windlass.client.groups.members import Walk
-from windlass.worker.runner.group_ends import GroupEnds
 
 app = App()
 
@@ -66,4 +66,4 @@ match os.environ.get("KILL_AT"):
     case "before the look":
         Walk.run = dying(Walk.run, before=True)  # type: ignore[method-assign]
     case "after the look":
-        watch._judge = dying(watch._judge, before=False)
+        watch.Watch._judge = dying(watch.Watch._judge, before=False)  # type: ignore[method-assign]
