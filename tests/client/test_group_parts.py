@@ -73,7 +73,7 @@ def test_cancelling_a_chain_cancels_the_members_of_the_group_it_is_at(shop: Shop
 
 
 def test_a_chain_is_a_member_with_the_result_of_its_last_link(shop: Shop) -> None:
-    jobs = [chain(shop.square.job(2), shop.square, shop.square), shop.square.job(5)]
+    jobs: list[Any] = [chain(shop.square.job(2), shop.square, shop.square), shop.square.job(5)]
     for _ in range(2):
         handle = group(jobs, then=shop.total, id="import-7").enqueue()
         run_all(shop.app)
@@ -82,7 +82,7 @@ def test_a_chain_is_a_member_with_the_result_of_its_last_link(shop: Shop) -> Non
 
 
 def test_a_dead_link_of_a_member_loses_the_group_and_a_retry_of_the_group_runs_it_again(shop: Shop) -> None:
-    jobs = [chain(shop.square.job(2), shop.fail.job(), shop.square), shop.square.job(5)]
+    jobs: list[Any] = [chain(shop.square.job(2), shop.fail.job(), shop.square), shop.square.job(5)]
     handle = group(jobs, then=shop.total).enqueue()
     run_all(shop.app)
     assert shop.app.flows.get(handle).status is Status.CANCELLED
@@ -93,7 +93,7 @@ def test_a_dead_link_of_a_member_loses_the_group_and_a_retry_of_the_group_runs_i
 
 
 def test_cancelling_a_group_cancels_the_chains_that_are_its_members(shop: Shop) -> None:
-    jobs = [chain(shop.square.using(delay=3600).job(2), shop.square), shop.square.using(delay=3600).job(5)]
+    jobs: list[Any] = [chain(shop.square.using(delay=3600).job(2), shop.square), shop.square.using(delay=3600).job(5)]
     handle = group(jobs, then=shop.total).enqueue()
     shop.app.flows.cancel(handle)
     totals = shop.app.stats.counts().totals

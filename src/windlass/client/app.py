@@ -11,8 +11,9 @@ from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.client.elsewhere import APP, no_attribute
 from windlass.client.embedded import worker
-from windlass.client.groups.group import GroupOptions, new_plan
+from windlass.client.groups.group import Callback, GroupOptions, new_plan
 from windlass.client.groups.open_group import OpenGroup
+from windlass.client.groups.results import Results
 from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
 from windlass.client.runtime.portal import Portal
@@ -20,7 +21,7 @@ from windlass.client.runtime.store_handle import memory_handle, production_handl
 from windlass.client.tasks.hooks import State, hook_of
 from windlass.client.tasks.middleware import middleware_of
 from windlass.client.tasks.registry import Registry, define
-from windlass.client.tasks.task import Task, TaskJob, task_of
+from windlass.client.tasks.task import Task, task_of
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.actions import Actions
 from windlass.client.verbs.audit import process_actor
@@ -197,13 +198,13 @@ class App(Producer):
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
         self._declared.add_queue(name, settings(**options))
 
+    @overload
+    def group(self, id: str | None = None, **options: Unpack[GroupOptions]) -> OpenGroup[Results[Any]]: ...
+    @overload
+    def group(self, id: str | None = None, *, then: Callback[R], **options: Unpack[GroupOptions]) -> OpenGroup[R]: ...
     def group(
-        self,
-        id: str | None = None,
-        *,
-        then: Task[Any, Any, R] | TaskJob[R] | None = None,
-        **options: Unpack[GroupOptions],
-    ) -> OpenGroup[R]:
+        self, id: str | None = None, *, then: Callback[Any] | None = None, **options: Unpack[GroupOptions]
+    ) -> OpenGroup[Any]:
         """A group whose members are added one by one: `with app.group("import-7", then=report) as g: g.add(…)`.
 
         Members run at once; the group ends after the last of them, when the block has ended. Also `async with` and

@@ -24,7 +24,7 @@ from windlass.client.tasks.task import Enqueuer, Task, TaskJob
 from windlass.core.groups.ids import MAX_MEMBERS, Role, named_group_id, new_group_id
 from windlass.core.groups.need import check_need
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import MAX_PER_KEY
+from windlass.core.jobs.job import MAX_PER_KEY, NewJob
 from windlass.core.moments import DAY, Duration, Micros, duration, show_duration
 from windlass.core.names import check_key
 from windlass.core.suggest import unknown_option
@@ -68,11 +68,11 @@ class Group(Generic[T]):
         self._parts: list[Part] = []
         self._source: Iterator[Any] | None = None
         """The members that are not read yet, of an iterable that is no list."""
-        self._made: Linked | None = None
-        """Of a list: it is checked as a whole when the group is made."""
+        self.jobs: tuple[NewJob, ...] = ()
+        """All of its jobs, if they come from a list: it is checked as a whole when the group is made."""
         if isinstance(parts, list | tuple):
             self._keep(parts)
-            self._made = self._linked()
+            self.jobs = tuple(self._linked().jobs)
         else:
             self._source = as_iterator(parts, "jobs")
 
@@ -150,7 +150,7 @@ class Group(Generic[T]):
         return Linked(jobs, plan.end)
 
     async def _store(self, connection: object) -> GroupHandle[T]:
-        jobs = (self._made or self._linked()).jobs
+        jobs = list(self.jobs or self._linked().jobs)
         check_no_previous(jobs)
         if self._rules.name and connection is None:
             await self._check_same()
