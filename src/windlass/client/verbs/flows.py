@@ -70,6 +70,8 @@ class Flows(Verbs):
         await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
         await operator.cancel([group], reason)
         await cancel_members(operator, group, ALIVE, reason)
+        if await first_live(operator, group) is None:
+            await operator.run_now([watcher_id(group, Role.ALWAYS)])
         await self._audit("flow.cancel", group, after={"reason": reason})
         return await self.aget(group)
 
