@@ -199,11 +199,11 @@ class Plan:
 
 
 def after(job: TaskJob[Any], before: JobId | None, **fields: Any) -> NewJob:
-    """The plain job, which waits for another one and may take its result."""
+    """The job, which waits for another one and may take its result."""
     if before is None:
-        return job.plain(**fields)
+        return msgspec.structs.replace(job, **fields)
     takes = tuple((name, before) for name, _ in job.result_params)
-    return job.plain(parents=(before,), result_params=takes, **fields)
+    return msgspec.structs.replace(job, parents=(before,), result_params=takes, **fields)
 
 
 def limit_fields(group: JobId, max_running: int) -> dict[str, Any]:
