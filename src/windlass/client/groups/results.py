@@ -104,13 +104,17 @@ class Results(Generic[T]):
 
     async def _values(self, place: "_Place") -> tuple[list[T], "_Place | None"]:
         page, following = await self._page(place)
-        found = []
-        for id_, job in page:
-            if job is None:
+        await self._check_kept([id_ for id_, job in page if job is None])
+        return [
+            await self._value(job) for _, job in page if job is not None and job.status is Status.COMPLETED
+        ], following
+
+    async def _check_kept(self, dropped: list[JobId]) -> None:
+        """A dropped member that had not completed is a failure like others."""
+        outcomes = await (await self._home._ready()).operator.outcomes(dropped) if dropped else []
+        for id_, outcome in zip(dropped, outcomes, strict=True):
+            if outcome is None or outcome == Status.COMPLETED:
                 raise ResultUnavailable(id_, "the job is not kept any more")
-            if job.status is Status.COMPLETED:
-                found.append(await self._value(job))
-        return found, following
 
     async def _page(self, place: "_Place") -> tuple["list[tuple[JobId, Job | None]]", "_Place | None"]:
         """Some members, and where to go on: by index, then those that members added, by id."""
