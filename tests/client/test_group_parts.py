@@ -39,6 +39,18 @@ def test_a_group_begins_and_ends_a_chain(shop: Shop) -> None:
     assert list(results.links[-1].result(timeout=5)) == [1]
 
 
+def test_an_empty_group_in_a_chain_passes_no_results_on(shop: Shop) -> None:
+    handle = chain(shop.square.job(2), group([]), shop.total).enqueue()
+    first = chain(group([]), shop.total).enqueue()
+    run_all(shop.app)
+    for _ in range(2):
+        for flow in shop.app.flows.list():
+            if flow.status is Status.SCHEDULED:
+                shop.app.jobs.run_now(flow.id)
+        run_all(shop.app)
+    assert (handle.result(timeout=5), first.result(timeout=5), shop.seen) == (0, 0, [[], []])
+
+
 def test_a_dead_link_cancels_the_group_after_it_with_its_members(shop: Shop) -> None:
     handle = chain(shop.fail.job(), group([shop.square.job(n) for n in range(3)], always=shop.clean), shop.total)
     ran = handle.enqueue()
@@ -140,6 +152,15 @@ def test_a_key_that_is_free_again_runs_nothing_when_the_group_is_enqueued_again(
     before = shop.app.stats.counts().totals
     enqueue()
     assert shop.app.stats.counts().totals == before
+
+
+def test_a_member_whose_key_a_job_has_that_is_over_already_counts_at_once(shop: Shop) -> None:
+    keyed = shop.square.using(idempotency_key="user:7", idempotency_window=3600)
+    keyed.enqueue(7)
+    run_all(shop.app)
+    handle = group([keyed.job(9)], then=shop.total).enqueue()
+    run_all(shop.app)
+    assert handle.result(timeout=5) == 49
 
 
 def test_two_members_with_one_key_are_one_job(shop: Shop) -> None:

@@ -331,7 +331,7 @@ def wrong_groups(shop: Shop) -> dict[str, Callable[[], Any]]:
     bare: Any = shop.square
     return {
         r"jobs\[1\]: must be a job made with task.job": lambda: group([square.job(1), bare]),
-        r"jobs: is empty, and there is no callback": lambda: group([]),
+        r"jobs: is empty, and there is no callback": lambda: group([]).enqueue(),
         r"jobs: must be an iterable of jobs": lambda: group(bare),
         r"jobs\[0\].id: cannot be given": lambda: group([square.using(id=new_id()).job(1)]),
         r"jobs\[0\].parent: cannot be given": lambda: group([square.using(parent=new_id()).job(1)]),

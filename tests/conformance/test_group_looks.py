@@ -72,7 +72,7 @@ async def add_ended(store: Store, group: JobId, number: int) -> None:
     await store.operator.cancel([id_], "not needed")
 
 
-@pytest.mark.parametrize("moment", range(1, 7))
+@pytest.mark.parametrize("moment", range(1, 8))
 async def test_a_member_that_is_added_while_members_are_counted_is_not_missed(store: Store, moment: int) -> None:
     payload = GroupPayload(await enqueue_group(store, 1), 1, need=0)
     group = payload.group

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.support.clock import ManualClock
 from tests.support.seed import completed, dead, new_job, open_lease, request, snoozed, status_of
 from windlass.client.groups.ends import GroupEnds
 from windlass.client.groups.members import Walk, first_live
@@ -14,7 +15,7 @@ from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Settled
+from windlass.store.records import RunnerEnd, Settled
 
 QUEUES = ("q0", "q1", "q2")
 TYPES = ("t", GROUP_TYPE)
@@ -178,3 +179,34 @@ async def test_the_completed_group_releases_its_callback_and_a_cancelled_one_can
         jobs = await claim_all(store, number + 1)
         await end(store, ending(jobs[group]))
         assert await status_of(store, callback_id(group, Role.THEN)) is expected
+
+
+async def test_a_member_that_crashed_its_runner_once_too_often_is_lost(store: Store) -> None:
+    group = await enqueue_group(store, 2)
+    jobs = await claim_all(store)
+    await end(store, completed(jobs[member_id(group, 0)]))
+    for attempt in range(1, 4):
+        job = jobs[member_id(group, 1)]
+        crash = RunnerEnd(runner="r1", started=frozenset({(job.id, job.attempt)}), crashed=True)
+        await store.leases.end(crash)
+        if attempt < 3:
+            jobs = await claim_all(store, 1 + attempt)
+    assert await status_of(store, member_id(group, 1)) is Status.DEAD
+    walk = Walk(store.operator, group, 2, allowed=0, age=0)
+    assert await walk.run()
+    assert walk.reason == f"its member {member_id(group, 1)} is dead (index 1)"
+
+
+async def test_a_member_that_expired_is_lost(store: Store, clock: ManualClock) -> None:
+    group = new_group_id()
+    await store.jobs.enqueue(
+        [
+            NewJob(id=group, type=GROUP_TYPE, payload="{}", delay=3600 * SECOND, queue="q0"),
+            new_job(id=member_id(group, 0), parent=group, queue="q0", expires=SECOND),
+        ]
+    )
+    clock.advance(2 * SECOND)
+    assert await store.jobs.expire(10) == 1
+    walk = Walk(store.operator, group, 1, allowed=0, age=0)
+    assert await walk.run()
+    assert walk.reason == f"its member {member_id(group, 0)} is cancelled (index 0)"

@@ -6,7 +6,7 @@ read leaves a group that looks by itself soon.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from windlass.client.groups.members import first_live
@@ -33,10 +33,20 @@ class GroupEnds:
     """Collects groups whose members have ended, and wakes those that are over."""
 
     def __init__(
-        self, operator: OperatorStore, emit: Emit = lambda event: None, *, lost_pause: float = LOST_PAUSE
+        self,
+        operator: OperatorStore,
+        emit: Emit = lambda event: None,
+        *,
+        lost_pause: float = LOST_PAUSE,
+        holds: Callable[[JobId], bool] = lambda group: False,
     ) -> None:
+        """`holds` tells whether this process has a live member of a group: then the group is not over.
+
+        The end of that member is noted here too, so nothing is read until then.
+        """
         self._operator = operator
         self._emit = emit
+        self._holds = holds
         self._lost_pause = lost_pause
         self._touched: dict[JobId, bool] = {}
         """Groups, and whether a member did not complete."""
@@ -89,7 +99,7 @@ class GroupEnds:
         """Read what has become of the groups, and wake the jobs that have to look."""
         touched, self._touched = self._touched, {}
         for group, lost in touched.items():
-            over = not await self._has_live(group)
+            over = not self._holds(group) and not await self._has_live(group)
             if over:
                 self._to_wake |= {group: 0, watcher_id(group, Role.ALWAYS): 0}
             elif lost:

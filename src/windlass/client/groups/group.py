@@ -140,8 +140,6 @@ class Group(Generic[T]):
     def _linked(self, before: JobId | None = None, *, as_list: bool = False) -> Linked:
         """All jobs of it, of which each comes after those that it depends on."""
         self._read_all()
-        if not self._parts and not self._callbacks:
-            raise InvalidOption("jobs", "is empty, and there is no callback: nothing would run")
         check_need(self._rules.need, len(self._parts))
         plan = self._plan(before)
         jobs = plan.frame(queue_of(self._parts, self._callbacks), len(self._parts), as_list=as_list)
@@ -184,7 +182,9 @@ class Group(Generic[T]):
 
     @property
     def _enqueuer(self) -> Enqueuer:
-        first = next(iter([*self._parts, *self._callbacks.values()]))
+        first = next(iter([*self._parts, *self._callbacks.values()]), None)
+        if first is None:
+            raise InvalidOption("jobs", "is empty, and there is no callback: nothing would run")
         return first.task._enqueuer if isinstance(first, TaskJob) else first._last.task._enqueuer
 
     def _portal(self) -> Portal:

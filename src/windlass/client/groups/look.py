@@ -2,7 +2,7 @@
 
 import msgspec
 
-from windlass.client.groups.members import ENDED, LOST, Walk, count_added, first_live, first_lost
+from windlass.client.groups.members import ENDED, LOST, Walk, count_added, first_live, first_lost, has_added
 from windlass.client.groups.opening import Opening, read_opening
 from windlass.core.groups.ids import Role, before_added, member_index
 from windlass.core.groups.need import allowed_losses
@@ -57,6 +57,9 @@ class Look:
             return await self.run(Known())  # a member that was counted may have been retried since
         if walk.reason is not None or not at_end:
             return Seen(known=now_known, size=self._size, reason=walk.reason)
+        if self._size is not None and not start.done and not await has_added(self._operator, self._group.group):
+            # All of them were seen in this look: the common case needs no more reads.
+            return Seen(ended=True, known=now_known, size=walk.done)
         if (live := await first_live(self._operator, self._group.group)) is not None:
             index = member_index(self._group.group, live)
             again = now_known if index is None or index >= walk.done else Known() if counts_lost else Known(index)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from windlass.core.groups.ids import MAX_MEMBERS, before_member, is_member_id, member_id, member_index
+from windlass.core.groups.ids import MAX_MEMBERS, before_added, before_member, is_member_id, member_id, member_index
 from windlass.core.groups.rules import MemberState, member_ended_reason, member_state
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
@@ -164,6 +164,12 @@ class Walk:
                 break
         if len(found) > left:
             self.reason = await lost_reason(self._operator, self._group, found[left])
+
+
+async def has_added(operator: OperatorStore, group: JobId) -> bool:
+    """Whether there are members that members added; the callbacks come behind them."""
+    found = await operator.select(JobFilter(parent=group), 1, before_added(group))
+    return bool(found) and is_member_id(group, found[0])
 
 
 async def count_added(operator: OperatorStore, group: JobId, status: tuple[Status, ...], after: JobId) -> int:

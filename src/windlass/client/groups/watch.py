@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.look import Known, Look, Seen, opening_of
-from windlass.client.groups.members import ALIVE, LOST, count_added
+from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added
 from windlass.client.groups.opening import Opening, seal_group
 from windlass.client.groups.results import Results
 from windlass.client.tasks.context import Context, Home, entered
@@ -138,7 +138,9 @@ class Watch:
         return msgspec.structs.replace(seen, reason=reason)
 
     async def _known(self, operator: OperatorStore) -> Known:
-        """What earlier looks have counted: kept as the job's progress."""
+        """What earlier looks have counted: kept as the job's progress, and not worth a read for one page."""
+        if self._group.size <= PAGE and not self._group.open:
+            return Known()
         job = (await operator.get([self._ctx.job.id]))[0]
         if job is None or job.progress is None:
             return Known()

@@ -145,8 +145,8 @@ class Chain(Generic[T]):
 
     @property
     def _enqueuer(self) -> Enqueuer:
-        first = self._made[0]
-        return first._enqueuer if isinstance(first, Group) else first.task._enqueuer
+        jobs = [link for link in self._made if isinstance(link, TaskJob)]
+        return jobs[0].task._enqueuer if jobs else self._made[0]._enqueuer
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()

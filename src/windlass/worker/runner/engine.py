@@ -68,7 +68,7 @@ class Engine:
         news = emit if config.verbose else None
         self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
         self._meters = Meters(store.stats, emit)
-        self._group_ends = GroupEnds(store.operator, emit)
+        self._group_ends = GroupEnds(store.operator, emit, holds=self._held_jobs.holds_child_of)
         self._settler = Settler(
             store.jobs,
             self._dead.listening(emit),
