@@ -113,6 +113,7 @@ def test_an_open_group_waits_for_its_seal_and_not_only_for_its_members(shop: Sho
         shop.app.jobs.run_now(opened.id)
         run_all(shop.app)
         assert (shop.status(opened.id), shop.seen) == (Status.SCHEDULED, [])
+        assert "may add more until it seals the group" in str(shop.app.jobs.why(opened.id).reasons)
     run_all(shop.app)
     assert sorted(shop.seen, key=str) == [[9], "clean"]
 

@@ -176,7 +176,7 @@ class Plan:
             payload=encode(msgspec.to_builtins(payload), "payload"),
             queue=self.callbacks[role].queue if role in self.callbacks else queue,
             priority=MAX_PRIORITY,
-            delay=0 if size == 0 and not parents else int(MIN_POLL * SECOND),
+            delay=0 if size == 0 else int(MIN_POLL * SECOND),
             max_attempts=MAX_ATTEMPTS,
             timeout=DEFAULT_TIMEOUT,
             parent=parents[0] if parents else None,
