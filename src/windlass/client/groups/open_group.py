@@ -41,7 +41,6 @@ class OpenGroup(Generic[T]):
         self.existing = False
         """Whether the group existed before."""
         self._begun = False
-        self._sealed_at: int | None = None
         self._touched = time.monotonic()
         self._home: Any = enqueuer
         """The app, as soon as a handle has told it."""
@@ -102,10 +101,9 @@ class OpenGroup(Generic[T]):
 
     async def _begin(self, store: Store, parts: list[Part]) -> list[NewJob]:
         """What is stored with the first member. The document comes first: a group without one counts as sealed."""
-        opening = await open_group(store, self.id)
-        self._sealed_at = opening.size
         found = (await store.operator.get([self.id]))[0]
         self.existing = found is not None
+        await open_group(store, self.id, anew=found is None)
         if found is not None and not _is_open(found):
             raise InvalidOption("id", f"there is a group {self._plan.rules.name!r} that was never open")
         return [] if found is not None else self._plan.frame(queue_of(parts, self._plan.callbacks), None)

@@ -32,9 +32,14 @@ async def read_opening(store: Store, group: JobId) -> Opening | None:
     return None if found is None else msgspec.json.decode(found.data, type=Opening)
 
 
-async def open_group(store: Store, group: JobId) -> Opening:
-    """Before the group is stored; returns what another producer wrote, if one did."""
+async def open_group(store: Store, group: JobId, *, anew: bool = False) -> Opening:
+    """Before the group is stored; returns what another producer wrote, if one did.
+
+    `anew`: the group is not stored, so a document that is there is that of an earlier group with this name.
+    """
     opening = Opening(await _now(store))
+    if anew:
+        await store.documents.delete(KIND, [group])
     found = await store.documents.add(KIND, group, _text(opening), KEEP)
     return opening if found is None else msgspec.json.decode(found.data, type=Opening)
 

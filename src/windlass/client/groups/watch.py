@@ -13,6 +13,7 @@ from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.look import Known, Look, Seen, opening_of
 from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added
 from windlass.client.groups.opening import Opening, seal_group
+from windlass.client.groups.plan import MAX_IN_LIST
 from windlass.client.groups.results import Results
 from windlass.client.tasks.context import Context, Home, entered
 from windlass.core.codec import encode, size_of
@@ -153,6 +154,9 @@ class Watch:
 
     async def _results(self, seen: Seen) -> Any:
         results: Results[Any] = Results(self._home, self._group.group, seen.size or 0, added=seen.added)
+        if self._group.as_list and len(results) > MAX_IN_LIST:
+            limit = f"{len(results):,} members, the limit for a list is {MAX_IN_LIST:,}"
+            raise Dead(f"the group has {limit}: let the callback take Results[T]")
         return await self._list(results) if self._group.as_list else results.reference()
 
     async def _list(self, results: Results[Any]) -> list[Any]:

@@ -47,7 +47,8 @@ class RestGroups:
         self._queues: dict[str, Micros] = {}
         """By queue, when a REST worker last asked for its jobs."""
         self._ends: GroupEnds | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._running: asyncio.Task[None] | None = None
+        self._waking: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._runner = ""
         self._renewed: Micros = 0
@@ -56,23 +57,24 @@ class RestGroups:
     def serve(self, queues: Iterable[str]) -> None:
         """A REST worker asks for jobs of these queues."""
         self._queues |= dict.fromkeys(queues, since_boot())
-        if not self._tasks or self._tasks[0].done():
-            self._tasks[:1] = [asyncio.create_task(self._run())]
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run())
 
     async def note(self, ended: Iterable[tuple[Claimed, Status]]) -> None:
         """REST workers have settled these: wake their groups."""
         if self._ends is None:
             self._ends = GroupEnds((await self._app._ready()).operator, log_event)
-            self._tasks.append(asyncio.create_task(self._ends.run()))
+            self._waking = asyncio.create_task(self._ends.run())
         self._ends.note(ended)
         if not self._ends.quiet.is_set():
             self._woken.set()
 
     async def stop(self) -> None:
         """End its tasks and its lease; jobs that it held are requeued."""
-        for task in self._tasks:
+        tasks = [each for each in (self._running, self._waking) if each is not None]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._runner:
             store = await self._app._ready()
             await store.leases.end(RunnerEnd(runner=self._runner, started=frozenset(), crashed=False))
