@@ -83,7 +83,8 @@ def _draw(home: App, flow: Flow) -> None:
     counts = {name: getattr(flow, name) for name in ("completed", "dead", "cancelled", "skipped", "live")}
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     what = "nodes" if flow.kind == "graph" else "members"
-    typer.echo(f"  [{_bar(flow)}] {flow.size:,} {what}: {told or 'none'}")
+    more = "" if flow.sealed else "; more may come"
+    typer.echo(f"  [{_bar(flow)}] {flow.size:,} {what}: {told or 'none'}{more}")
     if flow.kind == "graph":
         for line in draw_graph(home.flows.tree(flow.id)):
             typer.echo(f"  {line}")
