@@ -77,6 +77,16 @@ class Edges(msgspec.Struct, frozen=True):
         return self.when is When.ENDED and not self.data and len(self.after) <= MAX_DIRECT
 
 
+def gate(flow: JobId, number: int, edges: Edges, queue: str, fresh: str) -> tuple[list[NewJob], JobId | None]:
+    """The joins before a node of several jobs, and the one job that these wait for; None: nothing."""
+    joins, parents = joined(flow, number, edges, queue, fresh)
+    if not parents or (len(parents) == 1 and not edges.is_direct_end):
+        return joins, parents[0] if parents else None
+    payload = {"when": str(When.ENDED if edges.is_direct_end else When.COMPLETED)}
+    joins.append(_join(join_id(flow, number, len(joins)), flow, parents, payload, queue, fresh))
+    return joins, joins[-1].id
+
+
 def joined(
     flow: JobId, number: int, edges: Edges, queue: str = "default", fresh: str = ""
 ) -> tuple[list[NewJob], tuple[JobId, ...]]:

@@ -9,9 +9,11 @@ from typing import Any, Literal, Self, TypeVar
 import msgspec
 
 from windlass.client.graphs.edges import MAX_DATA_PARENTS, Edges, Needs, joined
+from windlass.client.graphs.group_node import group_jobs
 from windlass.client.graphs.handle import FlowHandle
 from windlass.client.graphs.map import map_jobs
 from windlass.client.graphs.node import MapNode, Node, NodeResult
+from windlass.client.groups.group import Group
 from windlass.client.runtime.portal import Portal, as_list, blocking, refuse_on_loop
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob
@@ -59,21 +61,27 @@ class Graph:
 
     def add(
         self,
-        job: TaskJob[T],
+        job: TaskJob[T] | Group[T],
         *,
         name: str | None = None,
         after: Iterable[Node[Any] | str] = (),
         when: Condition = "completed",
     ) -> Node[T]:
-        """A job that runs when the nodes `after` have ended as `when` says, and those whose results it takes too.
+        """A job or group that runs when the nodes `after` have ended as `when` says, and those whose results it takes.
 
         `completed`: all of them completed. `dead`: one of them ended without completing. `ended`: all have ended.
         """
-        label = self._label(name, getattr(job, "type", "job"))
-        _check_job(job, label)
+        label = self._label(name, "group" if isinstance(job, Group) else getattr(job, "type", "job"))
         number = len(self._nodes)
-        edges = self._edges(label, after, when, job.result_params)
         node: Node[T] = Node(self.id, number, node_id(self.id, number), label)
+        if isinstance(job, Group):
+            edges = self._edges(label, after, when, ())
+            *jobs, ends = group_jobs(node, job, edges, self._fresh)
+            meta = None if name is None else name_to_meta(None, name)
+            self._keep(node, edges, [*jobs, msgspec.structs.replace(ends, meta=meta)])
+            return node
+        _check_job(job, label)
+        edges = self._edges(label, after, when, job.result_params)
         self._store(node, job, edges, explicit=name is not None)
         return node
 

@@ -21,17 +21,22 @@ MAX_STEPS = 10_000
 
 
 async def join_nodes(
-    ctx: Context, when: str = "completed", of: Sequence[str] = (), all_of: str = "", results: Any = None
+    ctx: Context,
+    when: str = "completed",
+    of: Sequence[str] = (),
+    all_of: str = "",
+    results: Any = None,
+    value: Any = None,
 ) -> Any:
     """Return if the node behind it may run; raise Cancel if its condition cannot be met, Snooze if that is open.
 
     `all_of` is the join that completes if all nodes do: they themselves may be dropped by then. With `results`, a
-    reference to those of the members of a node, it returns them as a list.
+    reference to those of the members of a node, it returns them as a list; `value` it passes on.
     """
     if results is not None:
         return await _as_list(Results.restore_from_json(Results, results))
     if When(when) is not When.DEAD:
-        return None
+        return value
     try:
         operator = (await entered.get().home._ready()).operator
         if all_of and await _has_completed(operator, all_of):

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from windlass.client.graphs.members import PAGE, Skips, member_ids
 from windlass.client.graphs.verbs import payload_of
-from windlass.core.graphs.ids import JOIN_TYPE, node_number
+from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
 from windlass.core.graphs.rules import When, ends_in_meta, name_in_meta
 from windlass.core.graphs.tree import FlowEdge, FlowNode, FlowTree
-from windlass.core.groups.ids import Role, callback_id, member_id, member_index
+from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, member_id, member_index
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
@@ -21,7 +21,7 @@ async def graph_tree(operator: OperatorStore, job: Job) -> FlowTree:
     ids = [id_ async for page in member_ids(operator, job.id, ALL) for id_ in page]
     members = await _get(operator, ids)
     last = [each for id_, each in members.items() if each.type == JOIN_TYPE and node_number(job.id, id_) is not None]
-    maps = await _get(operator, [id_ for each in last for id_ in each.parents])
+    maps = await _get(operator, [map_id(job.id, node_number(job.id, each.id) or 0) for each in last])
     nodes = tuple(_Shape(job.id, members, maps).nodes())
     payload = payload_of(job)
     return FlowTree(
@@ -76,7 +76,9 @@ class _Shape:
         self._flow, self._members, self._maps = flow, members, maps
         self._nodes = {id_: job for id_, job in sorted(members.items()) if node_number(flow, id_) is not None}
         self._names = {id_: self._name(job) for id_, job in self._nodes.items()}
-        self._names |= {adds: self._names[job.id] for job in self._nodes.values() for adds in self._adds(job)}
+        for job in self._nodes.values():
+            if adds := self._adds(job):
+                self._names |= dict.fromkeys((adds.id, *job.parents), self._names[job.id])
 
     def nodes(self) -> Iterator[FlowNode]:
         """In the order in which they were added."""
@@ -96,21 +98,25 @@ class _Shape:
             )
 
     def _name(self, job: Job) -> str:
-        return name_in_meta(job.meta) or f"{self._type(job)}#{node_number(self._flow, job.id)}"
+        return name_in_meta(job.meta) or f"{self._label(job)}#{node_number(self._flow, job.id)}"
 
-    def _adds(self, job: Job) -> list[JobId]:
-        """The job that adds the members of this node, if it is a map."""
-        return [id_ for id_ in job.parents if id_ in self._maps] if job.type == JOIN_TYPE else []
+    def _label(self, job: Job) -> str:
+        return "group" if self._type(job) == GROUP_TYPE else self._type(job)
+
+    def _adds(self, job: Job) -> Job | None:
+        """The job that has the members of this node, if it is a map or a group."""
+        number = node_number(self._flow, job.id)
+        return None if number is None else self._maps.get(map_id(self._flow, number))
 
     def _type(self, job: Job) -> str:
         """Of a map, the type of its members."""
-        payloads = [self._maps[id_].payload for id_ in self._adds(job)]
-        mapped = [each.get("type") for each in payloads if isinstance(each, dict)]
-        return str(mapped[0]) if mapped else job.type
+        adds = self._adds(job)
+        mapped = adds.payload.get("type") if adds is not None and isinstance(adds.payload, dict) else None
+        return str(mapped) if mapped else job.type if adds is None else adds.type
 
     def _edges(self, job: Job) -> Iterable[FlowEdge]:
         if adds := self._adds(job):
-            return self._through(self._maps[adds[0]].parents, When.COMPLETED)
+            return self._through(adds.parents, When.COMPLETED)
         return self._through(job.parents, When.ENDED if ends_in_meta(job.meta) else When.COMPLETED)
 
     def _through(self, parents: Sequence[JobId], when: When) -> Iterator[FlowEdge]:

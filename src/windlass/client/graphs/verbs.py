@@ -3,12 +3,13 @@
 import msgspec
 
 from windlass.client.graphs.members import PAGE, Skips, count_nodes, is_root, member_ids, member_jobs
+from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.members import ALIVE, LOST
 from windlass.core.codec import decode_object
-from windlass.core.graphs.ids import JOIN_TYPE, node_number
+from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
 from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
 from windlass.core.groups.flow import Flow
-from windlass.core.groups.ids import before_member, member_index
+from windlass.core.groups.ids import Role, before_member, callback_id, watcher_id
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import parent_in_reason
 from windlass.core.jobs.job import Job
@@ -83,10 +84,10 @@ async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> Non
         jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
         await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
         for job in jobs:
-            if job.type == JOIN_TYPE and (adds := _map_of(flow, job)) is not None:
-                await operator.cancel([adds], reason)
-                async for members in member_ids(operator, adds, ALIVE):
-                    await operator.cancel(members, reason)
+            if (group := _group_of(flow, job)) is not None:
+                await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+                await operator.cancel([group], reason)
+                await cancel_members(operator, group, ALIVE, reason)
 
 
 def _runs_anyway(job: Job) -> bool:
@@ -95,10 +96,10 @@ def _runs_anyway(job: Job) -> bool:
     return isinstance(job.payload, dict) and job.payload.get("when") == When.ENDED
 
 
-def _map_of(flow: JobId, job: Job) -> JobId | None:
-    """The job that adds the members of this node."""
-    is_map = node_number(flow, job.id) is not None and len(job.parents) == 1
-    return job.parents[0] if is_map and member_index(flow, job.parents[0]) is None else None
+def _group_of(flow: JobId, job: Job) -> JobId | None:
+    """The job that has the members of this node, if it is a map or a group."""
+    number = node_number(flow, job.id) if job.type == JOIN_TYPE else None
+    return None if number is None else map_id(flow, number)
 
 
 async def retry_graph(operator: OperatorStore, flow: Job) -> None:
@@ -106,14 +107,19 @@ async def retry_graph(operator: OperatorStore, flow: Job) -> None:
     skips = Skips()
     async for jobs in member_jobs(operator, flow.id, LOST):
         lost = [job for job in jobs if not skips.is_skipped(job)]
-        maps = [adds for job in lost if job.type == JOIN_TYPE and (adds := _map_of(flow.id, job)) is not None]
-        for adds in maps:
-            async for ids in member_ids(operator, adds, LOST):
-                await operator.retry(ids)
-        await operator.retry(maps)
+        for group in [each for job in lost if (each := _group_of(flow.id, job)) is not None]:
+            await _retry_group(operator, group)
         await operator.retry([job.id for job in lost if is_root(flow.id, job) or _waits_for_own(job)])
     if flow.status in LOST:
         await operator.retry([flow.id])
+
+
+async def _retry_group(operator: OperatorStore, group: JobId) -> None:
+    """The lost members of a node, the job that has them, and its callback."""
+    async for ids in member_ids(operator, group, LOST):
+        await operator.retry(ids)
+    own = [group, watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)]
+    await operator.retry([job.id for job in await operator.get(own) if job is not None and job.status in LOST])
 
 
 def _waits_for_own(job: Job) -> bool:
