@@ -84,7 +84,7 @@ def test_cancelling_the_flow_cancels_the_members_of_its_groups(shop: Shop) -> No
 def test_a_group_with_an_id_or_results_as_a_node_is_refused(shop: Shop) -> None:
     flow = shop.app.flow()
     one = flow.add(shop.double.job(1))
-    with pytest.raises(InvalidOption, match="node 'g'.id: cannot be given"):
+    with pytest.raises(InvalidOption, match=r"node 'g'\.id: cannot be given"):
         flow.add(group([shop.double.job(1)], id="x"), name="g")
-    with pytest.raises(InvalidOption, match=r"node 'g'.jobs\[0\]: takes a result"):
+    with pytest.raises(InvalidOption, match=r"node 'g'\.jobs\[0\]: takes a result"):
         flow.add(group([shop.double.job(one.result)]), name="g")

@@ -67,7 +67,7 @@ class Graph:
         after: Iterable[Node[Any] | str] = (),
         when: Condition = "completed",
     ) -> Node[T]:
-        """A job or group that runs when the nodes `after` have ended as `when` says, and those whose results it takes.
+        """A job or group that runs when the nodes `after` have ended as `when` says, and those it takes results of.
 
         `completed`: all of them completed. `dead`: one of them ended without completing. `ended`: all have ended.
         """
