@@ -16,15 +16,15 @@ def shop() -> Shop:
 
 def test_the_members_of_a_node_wait_for_it_and_its_result_is_that_of_the_group(shop: Shop) -> None:
     @shop.app.task
-    async def total(parts: Results[int]) -> int:
+    async def sum_up(parts: Results[int]) -> int:
         return sum([each async for each in parts])
 
     with shop.app.flow("order") as flow:
         pay = flow.add(shop.step.job("pay"), name="pay")
         pack = flow.add(shop.step.job("pack"), name="pack")
         picks = flow.add(group([shop.double.job(n) for n in range(5)]), name="picks", after=[pay, pack])
-        flow.add(total.job(picks.result), name="total")
-        again = flow.add(group([shop.double.job(n) for n in range(3)], then=total), after=[picks])
+        flow.add(sum_up.job(picks.result), name="total")
+        again = flow.add(group([shop.double.job(n) for n in range(3)], then=sum_up), after=[picks])
         flow.add(shop.double.job(again.result), name="last")
     members = [job for job in shop.app.jobs.list(type="double", limit=100) if job.parent != flow.id]
     assert {job.status for job in members} == {Status.BLOCKED}
