@@ -72,7 +72,6 @@ class PeerEntry(msgspec.Struct, frozen=True, kw_only=True):
     server: int = 0
     """The oldest version of the server that it runs on."""
     group: PeerRun | None = None
-    """Members of one group, and what runs after them."""
     drain: PeerRun | None = None
     threads: PeerRun | None = None
     bulk: PeerRun | None = None
@@ -113,10 +112,7 @@ SQLITE_PEERS = (
         "looks for work every 0.1 s and, after a longer silence, more rarely (up to 10 s).",
     ),
     PeerEntry(
-        name="DBOS",
-        package="dbos",
-        script="dbos_peer.py",
-        note="DBOS: its defaults; it looks for work every second.",
+        name="DBOS", package="dbos", script="dbos_peer.py", note="DBOS: its defaults; it looks for work every second."
     ),
 )
 

@@ -56,9 +56,15 @@ def measure(context: BenchContext) -> Section:
             target=MEMBERS,
         ),
         *(
-            Row(name="members of one group", unit=UNIT, rounds=grouped, base=peer.base(peers.get(peer.name, [])))
+            Row(
+                name="members of one group",
+                unit=UNIT,
+                rounds=grouped,
+                base=peer.base(peers.get(peer.name, [])),
+                target=share.target,
+            )
             for peer in context.peers
-            if peer.entry.group is not None
+            if (share := peer.entry.group) is not None
         ),
         Row(name="last end → `then` starts, median", unit="ms", rounds=[percentile(waits, 50)]),
         Row(name="last end → `then` starts, 99th percentile", unit="ms", rounds=[percentile(waits, 99)], target=soon),
