@@ -2,11 +2,14 @@
 
 import json
 import sys
+from collections.abc import Iterator
 
 from bench import tasks
 from bench.context import BenchContext
 from bench.environment import bench_environment
+from bench.peer import Peer
 from bench.report.figures import Base, Row, Section, Target, bars, percentile
+from bench.targets import PeerRun
 from bench.worker import CHUNK, Worker
 from windlass.bench.process import BenchFailed, ChildProcess
 from windlass.client.app import App
@@ -29,12 +32,15 @@ REDIS = ("redis:", "rediss:")
 
 def measure(context: BenchContext) -> Section:
     """As many jobs without and with a group, in turn, round by round; then the rest once each."""
-    plain, grouped = list[float](), list[float]()
+    plain, grouped, peers = list[float](), list[float](), dict[str, list[float]]()
     for _ in context.rounds("groups"):
         context.progress("groups: independent jobs")
         plain.append(_drain(context, in_group=False))
         context.progress("groups: members of one group")
         grouped.append(_drain(context, in_group=True))
+        for peer, share in _taking_part(context):
+            context.progress(f"groups: {peer.name}")
+            peers.setdefault(peer.name, []).append(_peer(context, peer, share))
     context.progress("groups: from the last end to the callback")
     waits, is_redis = _callbacks(context)
     context.progress("groups: memory")
@@ -48,6 +54,17 @@ def measure(context: BenchContext) -> Section:
             rounds=grouped,
             base=Base("independent jobs", plain),
             target=MEMBERS,
+        ),
+        *(
+            Row(
+                name="members of one group",
+                unit=UNIT,
+                rounds=grouped,
+                base=peer.base(peers.get(peer.name, [])),
+                target=share.target,
+            )
+            for peer in context.peers
+            if (share := peer.entry.group) is not None
         ),
         Row(name="last end → `then` starts, median", unit="ms", rounds=[percentile(waits, 50)]),
         Row(name="last end → `then` starts, 99th percentile", unit="ms", rounds=[percentile(waits, 99)], target=soon),
@@ -65,6 +82,20 @@ def measure(context: BenchContext) -> Section:
         ),
     ]
     return _section(context, rows)
+
+
+def _taking_part(context: BenchContext) -> Iterator[tuple[Peer, PeerRun]]:
+    for peer in context.peers:
+        if peer.runs and peer.entry.group is not None:
+            yield peer, peer.entry.group
+
+
+def _peer(context: BenchContext, peer: Peer, share: PeerRun) -> float:
+    """From the first start of a member to the start of what runs after them."""
+    jobs = context.of_peers(share.jobs)
+    with context.peer_store() as peer_store:
+        peer.run("group", peer_store, jobs)
+        return peer.run("drain_group", peer_store, jobs).rate
 
 
 def _drain(context: BenchContext, *, in_group: bool) -> float:
@@ -141,11 +172,12 @@ def _section(context: BenchContext, rows: list[Row]) -> Section:
         name="groups",
         title=f"Groups: {context.scale.drain:,} no-op members",
         rows=rows,
-        charts=[bars("Jobs per second, durably completed", rows[:2])],
+        charts=[bars("Jobs per second, durably completed", [row for row in rows if row.unit == UNIT])],
         notes=[
             "`windlass worker --until-empty` with default settings, from the first claim to the last completion, as "
             "the store recorded them. Everything is enqueued before.",
             f"Callbacks: groups of {SMALL} members, one after the other, by the store's clock.",
+            "Celery: a chord. BullMQ: a flow with one parent. Peers without a fan-in of this size are left out.",
             "Memory: more than the same process needed for a group of 100.",
         ],
     )

@@ -10,7 +10,6 @@ from tests.client.test_groups import Shop
 from windlass import App, Context, Dead, InvalidOption, NotAllowedNow, Results, Status, TaskJob, group
 from windlass.client.groups import group as group_module
 from windlass.client.groups import members, results, watch
-from windlass.core.groups.ids import Role, callback_id
 from windlass.testing import run_all
 
 
@@ -77,8 +76,6 @@ def test_a_producer_that_fails_and_cannot_go_on_cancels_its_group(shop: Shop) ->
         group(squares(shop, 10, broken_at=6), then=shop.total, on_dead=shop.alert, always=shop.clean).enqueue()
     (flow,) = shop.app.flows.list()
     assert (flow.status, flow.reason) == (Status.CANCELLED, "abandoned")
-    run_all(shop.app)
-    shop.app.jobs.run_now(shop.app.jobs.get(callback_id(flow.id, Role.ALWAYS)).parent or "")
     run_all(shop.app)
     assert shop.seen == ["clean"]
 

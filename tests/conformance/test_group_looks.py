@@ -80,7 +80,8 @@ async def test_a_member_that_is_added_while_members_are_counted_is_not_missed(st
     await end(store, completed(jobs[member_id(group, 0)]))
     await add_ended(store, group, 1)
     look = Look(store, payload, None, 0)
-    look._operator = Interrupted(store.operator, moment, lambda: add_ended(store, group, 2))
+    racing: Any = Interrupted(store.operator, moment, lambda: add_ended(store, group, 2))
+    look._operator = racing
     seen = await look.run(Known())
     assert not seen.ended or seen.added == 2
     again = await Look(store, payload, None, 0).run(Known())

@@ -185,12 +185,13 @@ async def test_a_member_that_crashed_its_runner_once_too_often_is_lost(store: St
     group = await enqueue_group(store, 2)
     jobs = await claim_all(store)
     await end(store, completed(jobs[member_id(group, 0)]))
+    job, runner = jobs[member_id(group, 1)], "r1"
     for attempt in range(1, 4):
-        job = jobs[member_id(group, 1)]
-        crash = RunnerEnd(runner="r1", started=frozenset({(job.id, job.attempt)}), crashed=True)
-        await store.leases.end(crash)
+        started = frozenset({(job.id, job.attempt)})
+        await store.leases.end(RunnerEnd(runner=runner, started=started, crashed=True))
         if attempt < 3:
-            jobs = await claim_all(store, 1 + attempt)
+            runner = await open_lease(store, f"r{attempt + 1}")
+            (job,) = await store.jobs.claim(request(runner, queues=QUEUES, types=("t",)))
     assert await status_of(store, member_id(group, 1)) is Status.DEAD
     walk = Walk(store.operator, group, 2, allowed=0, age=0)
     assert await walk.run()

@@ -187,4 +187,4 @@ class Walk(RuleBasedStateMachine):
 
 
 def test_a_group_agrees_with_the_reference() -> None:
-    run_state_machine_as_test(Walk, settings=settings(max_examples=25, stateful_step_count=20, deadline=None))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Walk, settings=settings(max_examples=25, stateful_step_count=20, deadline=None))

@@ -95,7 +95,7 @@ class Look:
         group = self._group.group
         if allowed is None:
             return None
-        if allowed == 0 and self._group.need is None:
+        if allowed == 0:
             return await first_lost(self._operator, group)
         lost = await count_added(self._operator, group, LOST, before_added(group))
         if walk.lost + lost <= allowed:

@@ -103,9 +103,7 @@ class Plan:
         last = part if isinstance(part, TaskJob) else part._last
         fields = self._limit_fields(index, last)
         id_ = member_id(self.id, index)
-        if isinstance(part, TaskJob) and part.idempotency_key is None:
-            return [self._after(part, id=id_, parent=self.id, **fields)]
-        if isinstance(part, TaskJob) and part.on_conflict is OnConflict.RAISE:
+        if isinstance(part, TaskJob) and (part.idempotency_key is None or part.on_conflict is OnConflict.RAISE):
             return [self._after(part, id=id_, parent=self.id, **fields)]
         seed = f"{self.id}/{index}"
         if isinstance(part, TaskJob):

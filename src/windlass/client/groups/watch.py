@@ -39,21 +39,9 @@ from windlass.store.contract import OperatorStore, Store
 LOST_NOTE = "{} did not complete"
 
 
-async def watch_group(
-    ctx: Context,
-    group: str,
-    size: int,
-    role: int = 0,
-    as_list: bool = False,
-    name: str = "",
-    need: int | str | None = None,
-    rest: str = "finish",
-    within: int = 0,
-    max_running: int = 0,
-    open: bool = False,
-) -> Any:
+async def watch_group(ctx: Context, group: str, size: int, **rules: Any) -> Any:
     """Return if the callback may run; raise Cancel if it never will, Snooze if that is open."""
-    payload = GroupPayload(group, size, role, as_list, name, need, rest, within, max_running, open)
+    payload = msgspec.convert({"group": group, "size": size, **rules}, GroupPayload)
     home = entered.get().home
     watch = Watch(home, ctx, payload)
     try:

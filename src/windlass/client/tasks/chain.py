@@ -145,8 +145,11 @@ class Chain(Generic[T]):
 
     @property
     def _enqueuer(self) -> Enqueuer:
-        jobs = [link for link in self._made if isinstance(link, TaskJob)]
-        return jobs[0].task._enqueuer if jobs else self._made[0]._enqueuer
+        for link in self._made:  # a group without members belongs to no app by itself
+            if isinstance(link, TaskJob):
+                return link.task._enqueuer
+        groups = [link for link in self._made if isinstance(link, Group)]
+        return groups[0]._enqueuer
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()
