@@ -1,8 +1,10 @@
-"""What `app.flows` does with graphs: counts, the graph itself, cancel and retry."""
+"""What `app.flows` does with graphs: counts, cancel and retry."""
+
+from collections.abc import Sequence
 
 import msgspec
 
-from windlass.client.graphs.members import PAGE, Skips, count_nodes, is_root, member_ids, member_jobs
+from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
 from windlass.client.groups.members import ALIVE, LOST
 from windlass.core.codec import decode_object
 from windlass.core.graphs.ids import JOIN_TYPE, node_number
@@ -10,7 +12,6 @@ from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
 from windlass.core.groups.flow import Flow
 from windlass.core.groups.ids import before_member, member_index
 from windlass.core.ids import JobId
-from windlass.core.jobs.dependencies import parent_in_reason
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.store.contract import OperatorStore
@@ -83,7 +84,7 @@ async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> Non
         jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
         await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
         for job in jobs:
-            if job.type == JOIN_TYPE and (adds := _map_of(flow, job)) is not None:
+            if (adds := _map_of(flow, job)) is not None:
                 await operator.cancel([adds], reason)
                 async for members in member_ids(operator, adds, ALIVE):
                     await operator.cancel(members, reason)
@@ -97,7 +98,7 @@ def _runs_anyway(job: Job) -> bool:
 
 def _map_of(flow: JobId, job: Job) -> JobId | None:
     """The job that adds the members of this node."""
-    is_map = node_number(flow, job.id) is not None and len(job.parents) == 1
+    is_map = job.type == JOIN_TYPE and node_number(flow, job.id) is not None and len(job.parents) == 1
     return job.parents[0] if is_map and member_index(flow, job.parents[0]) is None else None
 
 
@@ -105,17 +106,27 @@ async def retry_graph(operator: OperatorStore, flow: Job) -> None:
     """Run the dead and cancelled nodes again, those before others first; skipped ones stay."""
     skips = Skips()
     async for jobs in member_jobs(operator, flow.id, LOST):
-        lost = [job for job in jobs if not skips.is_skipped(job)]
-        maps = [adds for job in lost if job.type == JOIN_TYPE and (adds := _map_of(flow.id, job)) is not None]
-        for adds in maps:
-            async for ids in member_ids(operator, adds, LOST):
-                await operator.retry(ids)
-        await operator.retry(maps)
-        await operator.retry([job.id for job in lost if is_root(flow.id, job) or _waits_for_own(job)])
+        for level in _levels(flow.id, [job for job in jobs if not skips.is_skipped(job)]):
+            maps = [adds for job in level if (adds := _map_of(flow.id, job)) is not None]
+            for adds in maps:
+                async for ids in member_ids(operator, adds, LOST):
+                    await operator.retry(ids)
+            if maps:
+                await operator.retry(maps)
+            await operator.retry([job.id for job in level])
     if flow.status in LOST:
         await operator.retry([flow.id])
 
 
-def _waits_for_own(job: Job) -> bool:
-    """It was cancelled because of another one: a retry of that restores it, unless it had been restored before."""
-    return parent_in_reason(job.reason) is not None
+def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:
+    """In the order of the graph, so that a job is retried in a later call than those that it waits for."""
+    levels: dict[JobId, int] = {}
+    found: list[list[Job]] = []
+    for job in jobs:
+        # Of a map it is not known which of these it waits for.
+        before = len(found) if _map_of(flow, job) is not None else 0
+        levels[job.id] = level = max([before, *(1 + levels[id_] for id_ in job.parents if id_ in levels)])
+        if level == len(found):
+            found.append([])
+        found[level].append(job)
+    return found
