@@ -1,8 +1,10 @@
-"""What `app.flows` does with graphs: counts, the graph itself, cancel and retry."""
+"""What `app.flows` does with graphs: counts, cancel and retry."""
+
+from collections.abc import Sequence
 
 import msgspec
 
-from windlass.client.graphs.members import PAGE, Skips, count_nodes, is_root, member_ids, member_jobs
+from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
 from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.members import ALIVE, LOST
 from windlass.core.codec import decode_object
@@ -11,7 +13,6 @@ from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
 from windlass.core.groups.flow import Flow
 from windlass.core.groups.ids import Role, before_member, callback_id, watcher_id
 from windlass.core.ids import JobId
-from windlass.core.jobs.dependencies import parent_in_reason
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.store.contract import OperatorStore
@@ -106,22 +107,33 @@ async def retry_graph(operator: OperatorStore, flow: Job) -> None:
     """Run the dead and cancelled nodes again, those before others first; skipped ones stay."""
     skips = Skips()
     async for jobs in member_jobs(operator, flow.id, LOST):
-        lost = [job for job in jobs if not skips.is_skipped(job)]
-        for group in [each for job in lost if (each := _group_of(flow.id, job)) is not None]:
-            await _retry_group(operator, group)
-        await operator.retry([job.id for job in lost if is_root(flow.id, job) or _waits_for_own(job)])
+        for level in _levels(flow.id, [job for job in jobs if not skips.is_skipped(job)]):
+            for group in [each for job in level if (each := _group_of(flow.id, job)) is not None]:
+                await _retry_group(operator, group)
+            await operator.retry([job.id for job in level])
     if flow.status in LOST:
         await operator.retry([flow.id])
 
 
 async def _retry_group(operator: OperatorStore, group: JobId) -> None:
-    """The lost members of a node, the job that has them, and its callback."""
+    """The lost members of a node, the job that has them, and its callback, in calls of their own."""
     async for ids in member_ids(operator, group, LOST):
         await operator.retry(ids)
-    own = [group, watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)]
-    await operator.retry([job.id for job in await operator.get(own) if job is not None and job.status in LOST])
+    for id_ in (group, watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)):
+        job = (await operator.get([id_]))[0]
+        if job is not None and job.status in LOST:
+            await operator.retry([id_])
 
 
-def _waits_for_own(job: Job) -> bool:
-    """It was cancelled because of another one: a retry of that restores it, unless it had been restored before."""
-    return parent_in_reason(job.reason) is not None
+def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:
+    """In the order of the graph, so that a job is retried in a later call than those that it waits for."""
+    levels: dict[JobId, int] = {}
+    found: list[list[Job]] = []
+    for job in jobs:
+        # Of a group it is not known which of these it waits for.
+        before = len(found) if _group_of(flow, job) is not None else 0
+        levels[job.id] = level = max([before, *(1 + levels[id_] for id_ in job.parents if id_ in levels)])
+        if level == len(found):
+            found.append([])
+        found[level].append(job)
+    return found
