@@ -50,7 +50,7 @@ def _path(id: JobRef) -> str:
 
 def _flow(record: FlowRecord) -> Flow:
     """Without the numbers that a limited token does not see."""
-    given: dict[str, Any] = {name: getattr(record, name) for name in Flow.__struct_fields__}
+    given: dict[str, Any] = {name: getattr(record, name) for name in Flow.__struct_fields__ if hasattr(record, name)}
     return Flow(**{**given, **{name: given[name] or 0 for name in _NUMBERS}})
 
 

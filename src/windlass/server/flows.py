@@ -152,7 +152,7 @@ def _record(call: Call, flow: Flow, *, counted: bool) -> FlowRecord:
     fields: dict[str, Any] = {**msgspec.structs.asdict(flow), "live": flow.live}
     if not counted:
         fields |= dict.fromkeys(("size", "completed", "dead", "cancelled", "skipped", "live", "reason", "waits_for"))
-    return FlowRecord(**fields)
+    return FlowRecord(**{name: fields[name] for name in FlowRecord.__struct_fields__})
 
 
 OPERATIONS = (

@@ -14,7 +14,7 @@ MAX_BOXES = 150
 MAX_PER_ROW = 8
 """Wider levels are broken into several rows."""
 WIDTH, HEIGHT, GAP, SPACE = 150, 44, 16, 40
-MAX_LETTERS = 20
+MAX_LETTERS = 18
 
 
 class Picture(msgspec.Struct, frozen=True):
