@@ -33,6 +33,10 @@ class FlowRecord(msgspec.Struct, kw_only=True):
     cancelled: int | None
     skipped: int | None
     live: int | None
+    need: int | str | None = None
+    """How many members of a group must complete; null: all."""
+    sealed: bool = True
+    """False: a group to which more members may come."""
     waits_for: JobId | None
     """The first node that is at work, or waits."""
     callbacks: tuple[FlowCallback, ...] = ()
