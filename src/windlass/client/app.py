@@ -223,8 +223,7 @@ class App(Producer):
     def flow(self, name: str | None = None, *, connection: object = None) -> Graph:
         """A graph of jobs, stored at the end of its block, all or nothing: `with app.flow("order-42") as flow: …`.
 
-        A flow with a name is stored once, however often the block runs. With a `connection` to the same database it
-        is part of its transaction: your commit decides. In a coroutine use `async with`.
+        With a name it is stored once. With a `connection`, your commit decides. In a coroutine use `async with`.
         """
         return Graph(self, name, connection)
 
