@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bench import tasks
 from bench.context import BenchContext
@@ -41,47 +41,36 @@ def measure(context: BenchContext) -> Section:
         for peer, share in _taking_part(context):
             context.progress(f"groups: {peer.name}")
             peers.setdefault(peer.name, []).append(_peer(context, peer, share))
+    return _section(context, [*_rates(context, plain, grouped, peers), *_waits(context), *_memories(context)])
+
+
+def _rates(
+    context: BenchContext, plain: list[float], grouped: list[float], peers: Mapping[str, list[float]]
+) -> Iterator[Row]:
+    name = "members of one group"
+    base = Base("independent jobs", plain)
+    yield Row(name=base.name, unit=UNIT, rounds=plain)
+    yield Row(name=name, unit=UNIT, rounds=grouped, base=base, target=MEMBERS)
+    for peer in context.peers:
+        if (share := peer.entry.group) is not None:
+            theirs = peer.base(peers.get(peer.name, []))
+            yield Row(name=name, unit=UNIT, rounds=grouped, base=theirs, target=share.target)
+
+
+def _waits(context: BenchContext) -> Iterator[Row]:
     context.progress("groups: from the last end to the callback")
     waits, is_redis = _callbacks(context)
+    name = "last end → `then` starts, "
+    yield Row(name=f"{name}median", unit="ms", rounds=[percentile(waits, 50)])
+    yield Row(name=f"{name}99th percentile", unit="ms", rounds=[percentile(waits, 99)], target=SOON[is_redis])
+
+
+def _memories(context: BenchContext) -> Iterator[Row]:
     context.progress("groups: memory")
-    stream, merge = _memory(context, "stream", STREAM * context.scale.drain), _merging(context)
-    soon = SOON[is_redis]
-    rows = [
-        Row(name="independent jobs", unit=UNIT, rounds=plain),
-        Row(
-            name="members of one group",
-            unit=UNIT,
-            rounds=grouped,
-            base=Base("independent jobs", plain),
-            target=MEMBERS,
-        ),
-        *(
-            Row(
-                name="members of one group",
-                unit=UNIT,
-                rounds=grouped,
-                base=peer.base(peers.get(peer.name, [])),
-                target=share.target,
-            )
-            for peer in context.peers
-            if (share := peer.entry.group) is not None
-        ),
-        Row(name="last end → `then` starts, median", unit="ms", rounds=[percentile(waits, 50)]),
-        Row(name="last end → `then` starts, 99th percentile", unit="ms", rounds=[percentile(waits, 99)], target=soon),
-        Row(
-            name=f"a generator of {STREAM * context.scale.drain:,} members",
-            unit="MiB",
-            rounds=[stream],
-            target=MORE_MEMORY,
-        ),
-        Row(
-            name=f"merging {context.scale.drain:,} results",
-            unit="MiB",
-            rounds=[merge],
-            target=MORE_MEMORY,
-        ),
-    ]
-    return _section(context, rows)
+    members = STREAM * context.scale.drain
+    stream, merge = _memory(context, "stream", members), _merging(context)
+    yield Row(name=f"a generator of {members:,} members", unit="MiB", rounds=[stream], target=MORE_MEMORY)
+    yield Row(name=f"merging {context.scale.drain:,} results", unit="MiB", rounds=[merge], target=MORE_MEMORY)
 
 
 def _taking_part(context: BenchContext) -> Iterator[tuple[Peer, PeerRun]]:

@@ -261,7 +261,7 @@ def group(
     yours: a group with it is stored once, however often it is enqueued. A list is stored as a whole; of any other
     iterable, such as a generator, members run while more of them are read.
 
-    With `need`, a number or a share such as "95%", `then` runs if so many have completed when all have ended, and
+    With `need`, a number or a share such as "95%", `then` runs if as many have completed when all have ended, and
     `on_dead` as soon as that is out of reach; `rest="cancel"` then cancels members that have not started. `within` is
     how long the group may take: then live members are cancelled. `max_running` members run at once, at most.
     """

@@ -205,7 +205,7 @@ def after(job: TaskJob[Any], before: JobId | None, **fields: Any) -> NewJob:
 
 
 def limit_fields(group: JobId, max_running: int) -> dict[str, Any]:
-    """Of members of which only so many may run at once."""
+    """The concurrency key of members of which at most `max_running` run at once."""
     return {"concurrency_key": f"group:{group}", "key_limit": max_running} if max_running else {}
 
 

@@ -25,7 +25,7 @@ def check_need(need: object, size: int | None) -> Need:
 
 
 def needed(need: Need, size: int) -> int:
-    """How many of so many members must complete; a share is rounded up."""
+    """How many members of a group of this size must complete; a share is rounded up."""
     if need is None:
         return size
     if isinstance(need, int):
