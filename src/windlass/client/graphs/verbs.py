@@ -17,6 +17,8 @@ from windlass.core.status import Status
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
+MAX_RETRIED = 50
+"""In one call: a store may have to look at each with statements of its own."""
 AT_WORK = (Status.RUNNING, Status.PENDING, Status.FAILED, Status.SCHEDULED)
 
 
@@ -113,7 +115,8 @@ async def retry_graph(operator: OperatorStore, flow: Job) -> None:
                     await operator.retry(ids)
             if maps:
                 await operator.retry(maps)
-            await operator.retry([job.id for job in level])
+            for start in range(0, len(level), MAX_RETRIED):
+                await operator.retry([job.id for job in level[start : start + MAX_RETRIED]])
     if flow.status in LOST:
         await operator.retry([flow.id])
 
