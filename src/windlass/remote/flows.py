@@ -45,7 +45,7 @@ class RemoteFlows(Flows):
 
 def _path(id: JobRef) -> str:
     text = id if isinstance(id, str) else check_id(id)
-    return f"/flows/{quote(check_key(text, 'id', 200), safe='')}"
+    return f"/flows/{quote(check_key(text, 'id'), safe='')}"
 
 
 def _flow(record: FlowRecord) -> Flow:

@@ -18,6 +18,8 @@ from windlass.core.status import Status
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
+MAX_RETRIED = 50
+"""In one call: a store may have to look at each with statements of its own."""
 AT_WORK = (Status.RUNNING, Status.PENDING, Status.FAILED, Status.SCHEDULED)
 
 
@@ -110,7 +112,8 @@ async def retry_graph(operator: OperatorStore, flow: Job) -> None:
         for level in _levels(flow.id, [job for job in jobs if not skips.is_skipped(job)]):
             for group in [each for job in level if (each := _group_of(flow.id, job)) is not None]:
                 await _retry_group(operator, group)
-            await operator.retry([job.id for job in level])
+            for start in range(0, len(level), MAX_RETRIED):
+                await operator.retry([job.id for job in level[start : start + MAX_RETRIED]])
     if flow.status in LOST:
         await operator.retry([flow.id])
 

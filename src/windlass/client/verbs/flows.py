@@ -30,6 +30,7 @@ from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId, JobRef, check_id, is_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
+from windlass.core.names import check_key
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, WindlassError
 from windlass.store.contract import OperatorStore, Store
@@ -108,7 +109,7 @@ class Flows(Verbs):
 
     async def _look(self, operator: OperatorStore, id: JobRef) -> Job:
         name = id if isinstance(id, str) and not is_id(id.lower()) else None
-        group = check_id(id) if name is None else named_group_id(name)
+        group = check_id(id) if name is None else named_group_id(check_key(name, "id"))
         job = (await operator.get([group]))[0]
         if job is None or job.type not in FLOW_TYPES or not is_group_id(group):
             raise FlowNotFound(group if name is None else name)
