@@ -116,6 +116,23 @@ def test_always_waits_for_live_members_of_an_abandoned_group(shop: Shop, monkeyp
     shop.app.jobs.run_now(opened.handle.member(0))
     run_all(shop.app)
     assert shop.seen == ["clean"]
+    assert (shop.find(opened.handle).reason or "").startswith("abandoned")
+
+
+def test_a_retry_opens_an_abandoned_group_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = shop.app.group("import-7", then=shop.total)
+    opened.add(shop.square.job(3))
+    run_all(shop.app)
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "ABANDONED_AFTER", 0)
+        shop.app.jobs.run_now(opened.id)
+        run_all(shop.app)
+    assert shop.status(opened.id) is Status.CANCELLED
+    shop.app.flows.retry("import-7")
+    with shop.app.group("import-7", then=shop.total) as again:
+        again.add_many([shop.square.job(3), shop.square.job(4)])
+    run_all(shop.app)
+    assert shop.seen == [[9, 16]]
 
 
 def test_a_group_that_has_fewer_members_than_it_needs_is_lost_when_they_have_ended(shop: Shop) -> None:

@@ -130,7 +130,7 @@ class OpenGroup(Generic[T]):
         """The block raised: a group that has no name cannot be continued."""
         if self._begun and not self._plan.rules.name:
             home = self._home
-            await seal_group(await self._enqueuer._ready(), self.id, self.size)
+            await seal_group(await self._enqueuer._ready(), self.id, self.size, abandoned=True)
             await home.flows.acancel(self.id, ABANDONED.split(":")[0])
 
     _failed = blocking(_afailed)

@@ -83,9 +83,12 @@ class Watch:
             nothing = Seen(known=Known(), size=self._group.size)
             return verdict(self._role, ended=completed, lost=lost), "its group completed", nothing
         seen, opening = await self._look(store)
-        if not seen.ended and seen.reason is None and seen.size is None and self._is_abandoned(opening):
+        is_given_up = opening is not None and opening.abandoned
+        if not is_given_up and seen.reason is None and seen.size is None and self._is_abandoned(opening):
             await self._seal(store)
-            seen = msgspec.structs.replace(seen, reason=ABANDONED if self._role is Role.THEN else None)
+            is_given_up = True
+        if is_given_up and self._role is Role.THEN and seen.reason is None:
+            seen = msgspec.structs.replace(seen, reason=ABANDONED)
         if not seen.ended and self._role is Role.THEN and self._group.within:
             seen = await self._at_deadline(store, seen, self._group.within - self._age(opening))
         await self._keep(seen)
@@ -112,7 +115,7 @@ class Watch:
     async def _seal(self, store: Store) -> None:
         """Its producer is not waited for any longer: members that are stored count."""
         group = self._group.group
-        await seal_group(store, group, await stored_size(store.operator, group))
+        await seal_group(store, group, await stored_size(store.operator, group), abandoned=True)
 
     async def _at_deadline(self, store: Store, seen: Seen, left: Micros) -> Seen:
         """When its time is over, live members are cancelled, and count as lost at once."""
