@@ -96,7 +96,8 @@ class Flows(Verbs):
     async def aretry(self, id: JobRef) -> Flow:
         """Run the dead and cancelled members of a group, or nodes of a graph, again; what follows waits again.
 
-        Completed members and nodes stay, and so do callbacks that have run and nodes that are skipped.
+        Completed members and nodes stay, and so do callbacks that have run and nodes that are skipped. An
+        abandoned group is open again, so that its producer can go on.
         """
         store = await self._home._ready()
         job = await self._look(store.operator, id)
@@ -132,7 +133,7 @@ async def _cancel_group(operator: OperatorStore, group: JobId, reason: str) -> N
 
 async def _retry_group(store: Store, job: Job) -> None:
     operator, group, payload = store.operator, job.id, _payload(job)
-    if payload.within:
+    if payload.within or payload.open:
         await restart_time(store, group, None if payload.open else payload.size)
     async for ids in pages_of(operator, group, LOST, size=_BATCH):
         await _retry_members(operator, group, ids)
