@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.core.groups.flow import Flow
 from windlass.store.open import redact
