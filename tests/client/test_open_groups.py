@@ -10,6 +10,7 @@ from tests.client.test_groups import Shop
 from windlass import App, Context, Dead, InvalidOption, NotAllowedNow, Results, Status, TaskJob, group
 from windlass.client.groups import group as group_module
 from windlass.client.groups import members, results, watch
+from windlass.core.groups.ids import Role, watcher_id
 from windlass.testing import run_all
 
 
@@ -101,6 +102,61 @@ def test_an_open_group_that_nothing_touches_is_abandoned(shop: Shop, monkeypatch
     assert sorted(shop.seen, key=str) == [("alert", []), "clean"]
     with pytest.raises(NotAllowedNow, match="it is sealed"):
         opened.add(shop.square.job(4))
+
+
+def test_always_waits_for_live_members_of_an_abandoned_group(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = shop.app.group("import-7", then=shop.total, always=shop.clean)
+    opened.add_many([shop.square.using(delay=3600).job(3), shop.square.job(4)])
+    run_all(shop.app)
+    monkeypatch.setattr(watch, "ABANDONED_AFTER", 0)
+    for _ in range(2):
+        shop.app.jobs.run_now(watcher_id(opened.id, Role.ALWAYS))
+        run_all(shop.app)
+    assert shop.seen == []
+    shop.app.jobs.run_now(opened.handle.member(0))
+    run_all(shop.app)
+    assert shop.seen == ["clean"]
+    assert (shop.find(opened.handle).reason or "").startswith("abandoned")
+
+
+def test_a_retry_opens_an_abandoned_group_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = shop.app.group("import-7", then=shop.total)
+    opened.add(shop.square.job(3))
+    run_all(shop.app)
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "ABANDONED_AFTER", 0)
+        shop.app.jobs.run_now(opened.id)
+        run_all(shop.app)
+    assert shop.status(opened.id) is Status.CANCELLED
+    shop.app.flows.retry("import-7")
+    with shop.app.group("import-7", then=shop.total) as again:
+        again.add_many([shop.square.job(3), shop.square.job(4)])
+    run_all(shop.app)
+    assert shop.seen == [[9, 16]]
+
+
+def test_a_group_that_has_fewer_members_than_it_needs_is_lost_when_they_have_ended(shop: Shop) -> None:
+    with shop.app.group("import-7", then=shop.total, on_dead=shop.alert, need=3) as opened:
+        opened.add_many([shop.square.job(1), shop.square.job(2)])
+    run_all(shop.app)
+    assert shop.seen == [("alert", [])]
+    assert shop.find(opened.handle).reason == "it needs 3 completed members, and has 2"
+
+
+@pytest.mark.usefixtures("small")
+def test_a_slow_generator_stores_what_it_has_before_its_group_is_given_up(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_module, "TOUCH_SECONDS", 0)
+    stored: list[int] = []
+
+    def watched() -> Iterator[TaskJob[int]]:
+        for number in range(7):
+            stored.append(sum(shop.app.stats.counts().totals.values()))
+            yield shop.square.job(number)
+
+    handle = group(watched(), then=shop.total).enqueue()
+    assert (handle.size, stored) == (7, [0, 0, 0, 0, 6, 7, 8])
 
 
 def test_an_open_group_waits_for_its_seal_and_not_only_for_its_members(shop: Shop) -> None:

@@ -1,11 +1,12 @@
 """group(...): many jobs, enqueued together or as they come, and callbacks that run when they have ended."""
 
+import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from windlass.client.groups.handle import GroupHandle, group_handle
-from windlass.client.groups.open_group import OpenGroup, without_stored
+from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup, without_stored
 from windlass.client.groups.plan import (
     Callbacks,
     ChainPart,
@@ -119,10 +120,20 @@ class Group(Generic[T]):
         return OpenGroup(self._enqueuer, self._plan(None), self._returns)
 
     def _next_portion(self) -> list[Part]:
-        """The next members of a stream: the first portion is read already."""
+        """The next members of a stream: the first portion is read already.
+
+        Others are shorter if they take long: a group to which nothing is added is given up.
+        """
         assert self._source is not None
         portion, self._parts = self._parts, []
-        return portion or list(islice(self._source, PORTION))
+        if portion:
+            return portion
+        end = time.monotonic() + TOUCH_SECONDS
+        for part in self._source:
+            portion.append(part)
+            if len(portion) >= PORTION or time.monotonic() >= end:
+                break
+        return portion
 
     def _read_all(self) -> None:
         if self._source is not None:

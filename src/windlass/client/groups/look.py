@@ -6,7 +6,7 @@ from windlass.client.groups.members import ENDED, LOST, Walk, count_added, first
 from windlass.client.groups.opening import Opening, read_opening
 from windlass.core.groups.ids import Role, before_added, member_index
 from windlass.core.groups.need import allowed_losses
-from windlass.core.groups.rules import GroupPayload
+from windlass.core.groups.rules import GroupPayload, too_few_reason
 from windlass.core.moments import Micros
 from windlass.store.contract import OperatorStore, Store
 
@@ -48,6 +48,8 @@ class Look:
     async def run(self, known: Known) -> Seen:
         """Go on behind what is known."""
         allowed = self._allowed(self._size if self.sealed else None)
+        is_enough = allowed is None or allowed >= 0
+        allowed = allowed if is_enough else None  # members may add what is missing
         counts_lost = allowed is not None and allowed > 0
         start = Known() if counts_lost and known.lost is None else known
         walk = Walk(self._operator, self._group.group, self._size, allowed=allowed, age=self._age)
@@ -57,7 +59,8 @@ class Look:
             return await self.run(Known())  # a member that was counted may have been retried since
         if walk.reason is not None or not at_end:
             return Seen(known=now_known, size=self._size, reason=walk.reason)
-        if self._size is not None and not start.done and not await has_added(self._operator, self._group.group):
+        one_look = self._size is not None and not start.done and is_enough
+        if one_look and not await has_added(self._operator, self._group.group):
             # All of them were seen in this look: the common case needs no more reads.
             return Seen(ended=True, known=now_known, size=walk.done)
         if (live := await first_live(self._operator, self._group.group)) is not None:
@@ -87,7 +90,11 @@ class Look:
             or await count_added(self._operator, group, ENDED, before_added(group)) != added
         ):
             return Seen(known=known, size=size)
-        reason = await self._lost_added(self._allowed(size + added), walk)
+        allowed = self._allowed(size + added)
+        if allowed is not None and allowed < 0:
+            reason: str | None = too_few_reason(self._group.need, size + added)
+        else:
+            reason = await self._lost_added(allowed, walk)
         return Seen(ended=reason is None, reason=reason, known=known, size=size, added=added)
 
     async def _lost_added(self, allowed: int | None, walk: Walk) -> str | None:

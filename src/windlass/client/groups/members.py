@@ -166,6 +166,14 @@ class Walk:
             self.reason = await lost_reason(self._operator, self._group, found[left])
 
 
+async def stored_size(operator: OperatorStore, group: JobId) -> int:
+    """One more than the highest index of a member that is kept."""
+    size = 0
+    async for ids in pages_of(operator, group, (*ALIVE, *ENDED)):
+        size = max([size, *(1 + index for id_ in ids if (index := member_index(group, id_)) is not None)])
+    return size
+
+
 async def has_added(operator: OperatorStore, group: JobId) -> bool:
     """Whether there are members that members added; the callbacks come behind them."""
     found = await operator.select(JobFilter(parent=group), 1, before_added(group))

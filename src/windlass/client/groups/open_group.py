@@ -67,8 +67,6 @@ class OpenGroup(Generic[T]):
         check_no_previous(members)
         await self._check_open(store, self.size + len(parts), stored=not frame)
         handles = await self._store([*frame, *members])
-        self._home = handles[0]._home if handles else self._home
-        self._begun = True
         first, self.size = self.size, self.size + len(parts)
         found = {each.id: each for each in handles}
         ids = [member_id(self.id, index) for index in range(first, self.size)]
@@ -81,7 +79,6 @@ class OpenGroup(Generic[T]):
             if not self._plan.callbacks:
                 raise InvalidOption("group", "has no members and no callback: nothing would run")
             await self._store(await self._begin(store, []))
-            self._begun = True
         if await seal_group(store, self.id, self.size) != self.size:
             raise NotAllowedNow("seal", self.id, "sealed")
         if await first_live(store.operator, self.id) is None:
@@ -124,13 +121,16 @@ class OpenGroup(Generic[T]):
 
     async def _store(self, jobs: list[NewJob]) -> list[Handle[Any]]:
         jobs = await without_stored(self._enqueuer, jobs) if self._plan.rules.name else jobs
-        return await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs)) if jobs else []
+        handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs)) if jobs else []
+        self._home = handles[0]._home if handles else self._home
+        self._begun = True
+        return handles
 
     async def _afailed(self) -> None:
         """The block raised: a group that has no name cannot be continued."""
         if self._begun and not self._plan.rules.name:
             home = self._home
-            await seal_group(await self._enqueuer._ready(), self.id, self.size)
+            await seal_group(await self._enqueuer._ready(), self.id, self.size, abandoned=True)
             await home.flows.acancel(self.id, ABANDONED.split(":")[0])
 
     _failed = blocking(_afailed)

@@ -22,6 +22,8 @@ class Opening(msgspec.Struct, frozen=True):
     """When its producer last showed that it is alive, by the store's clock."""
     size: int | None = None
     """How many members its producer added; None: it is not sealed."""
+    abandoned: bool = False
+    """Whether it was sealed without its producer."""
     since: Micros = 0
     """When its time began anew, because it was retried; 0: with its enqueue."""
 
@@ -50,17 +52,25 @@ async def touch_group(store: Store, group: JobId) -> None:
     await _change(store, group, lambda known: msgspec.structs.replace(known, touched=now))
 
 
-async def seal_group(store: Store, group: JobId, size: int) -> int:
+async def seal_group(store: Store, group: JobId, size: int, *, abandoned: bool = False) -> int:
     """No more members come from its producer; returns the size that holds now: the first seal wins."""
-    found = await _change(store, group, lambda known: msgspec.structs.replace(known, size=size))
+    sealed = {"size": size, "abandoned": abandoned}
+    found = await _change(store, group, lambda known: msgspec.structs.replace(known, **sealed))
     return size if found.size is None else found.size
 
 
 async def restart_time(store: Store, group: JobId, size: int | None) -> None:
-    """Its time begins anew; `size` is that of a group that has no document because it was never open."""
+    """Its time begins anew, and an abandoned group is open again.
+
+    `size` is that of a group that has no document because it was never open.
+    """
     now = await _now(store)
-    await store.documents.add(KIND, group, _text(Opening(now, size, now)), KEEP)
-    await _change(store, group, lambda known: msgspec.structs.replace(known, touched=now, since=now), sealed=True)
+    await store.documents.add(KIND, group, _text(Opening(now, size)), KEEP)
+
+    def restart(known: Opening) -> Opening:
+        return Opening(touched=now, size=None if known.abandoned else known.size, since=now)
+
+    await _change(store, group, restart, sealed=True)
 
 
 async def _change(

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.look import Known, Look, Seen, opening_of
-from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added
+from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added, stored_size
 from windlass.client.groups.opening import Opening, seal_group
 from windlass.client.groups.plan import MAX_IN_LIST
 from windlass.client.groups.results import Results
@@ -83,9 +83,12 @@ class Watch:
             nothing = Seen(known=Known(), size=self._group.size)
             return verdict(self._role, ended=completed, lost=lost), "its group completed", nothing
         seen, opening = await self._look(store)
-        if not seen.ended and seen.reason is None and seen.size is None and self._is_abandoned(opening):
-            await seal_group(store, self._group.group, seen.known.done)
-            seen = msgspec.structs.replace(seen, reason=ABANDONED if self._role is Role.THEN else None)
+        is_given_up = opening is not None and opening.abandoned
+        if not is_given_up and seen.reason is None and seen.size is None and self._is_abandoned(opening):
+            await self._seal(store)
+            is_given_up = True
+        if is_given_up and self._role is Role.THEN and seen.reason is None:
+            seen = msgspec.structs.replace(seen, reason=ABANDONED)
         if not seen.ended and self._role is Role.THEN and self._group.within:
             seen = await self._at_deadline(store, seen, self._group.within - self._age(opening))
         await self._keep(seen)
@@ -109,6 +112,11 @@ class Watch:
     def _is_abandoned(self, opening: Opening | None) -> bool:
         return opening is not None and _claimed_at(self._ctx.job) - opening.touched >= ABANDONED_AFTER
 
+    async def _seal(self, store: Store) -> None:
+        """Its producer is not waited for any longer: members that are stored count."""
+        group = self._group.group
+        await seal_group(store, group, await stored_size(store.operator, group), abandoned=True)
+
     async def _at_deadline(self, store: Store, seen: Seen, left: Micros) -> Seen:
         """When its time is over, live members are cancelled, and count as lost at once."""
         if left > 0 or seen.reason is not None:
@@ -116,7 +124,7 @@ class Watch:
             return seen
         group, reason = self._group.group, too_late_reason(self._group.within)
         if seen.size is None:
-            await seal_group(store, group, seen.known.done)
+            await self._seal(store)
         await cancel_members(store.operator, group, ALIVE, reason)
         if seen.size is not None and self._group.need is not None:
             first = before_member(group, 0)

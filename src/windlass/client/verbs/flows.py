@@ -78,12 +78,13 @@ class Flows(Verbs):
     async def aretry(self, id: JobRef) -> Flow:
         """Run the dead and cancelled members of a group again; `then` waits for them again.
 
-        Completed members stay, and so do callbacks that have run. A group that completed stays as it is.
+        Completed members stay, and so do callbacks that have run. A group that completed stays as it is. One that was
+        abandoned is open again, so that its producer can go on.
         """
         store = await self._home._ready()
         operator, job = store.operator, await self._look(store.operator, id)
         group, payload = job.id, _payload(job)
-        if payload.within:
+        if payload.within or payload.open:
             await restart_time(store, group, None if payload.open else payload.size)
         async for ids in pages_of(operator, group, LOST, size=_BATCH):
             await _retry_members(operator, group, ids)

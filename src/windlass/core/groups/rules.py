@@ -97,6 +97,11 @@ def too_late_reason(within: Micros) -> str:
     return f"it was not over within {show_duration(within)}"
 
 
+def too_few_reason(need: Need, size: int) -> str:
+    """The reason of a group that is cancelled because it has fewer members than it needs."""
+    return f"it needs {need} completed members, and has {size}"
+
+
 def member_in_reason(reason: str | None) -> JobId | None:
     """The member because of which a group was cancelled, if any."""
     words = (reason or "").split(" ")
