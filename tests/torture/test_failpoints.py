@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.parts import in_part
+from tests.support.processes import PATIENCE
 from tests.torture import scenes
 from tests.torture.grounds import GROUNDS, Ground
 from tests.torture.scene import Scene
@@ -91,7 +92,7 @@ async def test_a_process_killed_before_or_after_a_commit_has_done_nothing_or_all
         points = f"{twin.scene.verb}.{side}=kill"
         process = _processes.Process(target=scenes.play_alone, args=(points, twin.name, url))
         process.start()
-        process.join(30)
+        process.join(PATIENCE)
         assert process.exitcode == -signal.SIGKILL
         process.close()
         await twin.check(path, done=side == "after_commit")
