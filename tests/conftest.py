@@ -47,7 +47,10 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
     "dashboard": {"postgres": ("test_actions",)},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
-    "services": dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+    "services": {
+        **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+        "redis-cluster": (),
+    },
     "e2e": {
         "postgres": (*AWAY, "test_runner_killed"),
         "redis": (*AWAY, "test_results", "test_supervisor_killed"),

@@ -1,6 +1,7 @@
 """One scene per verb that writes, and more where a verb does different things."""
 
 import asyncio
+import os
 
 from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
 from tests.torture.chain_scenes import CHAINS
@@ -20,9 +21,12 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Campaign, LeaseRequest, Note, RunnerEnd
 
+ARM = "WINDLASS_FAILPOINTS"
 
-def play_alone(name: str, url: str) -> None:
-    """The call in a process of its own, which a failpoint may end."""
+
+def play_alone(points: str, name: str, url: str) -> None:
+    """The call in a process of its own, which one of these failpoints may end."""
+    os.environ[ARM] = points
     asyncio.run(SCENES[name].play(url))
 
 

@@ -6,7 +6,8 @@ import msgspec
 import typer
 
 from windlass.cli.flow_drawing import draw_graph
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.client.app import App
 from windlass.core.groups.flow import Flow
