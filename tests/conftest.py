@@ -24,7 +24,15 @@ AWAY = ("test_cut", "test_demo", "test_store_away")
 """The files of `e2e` that need a server."""
 CALLS = (
     *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_embedded", "test_enqueue", "test_filters"),
-    *("test_flows", "test_groups", "test_handles", "test_job_policy", "test_location", "test_result"),
+    *(
+        "test_flows",
+        "test_group_parts",
+        "test_groups",
+        "test_handles",
+        "test_job_policy",
+        "test_location",
+        "test_result",
+    ),
     *("test_schedules", "test_sharing"),
     *("test_sqlalchemy", "test_stats", "test_transactions", "test_trouble", "test_verbs", "test_waiting"),
 )

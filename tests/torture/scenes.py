@@ -6,6 +6,7 @@ import os
 from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
 from tests.torture.chain_scenes import CHAINS
 from tests.torture.flow_scenes import FLOW
+from tests.torture.group_scenes import GROUPS
 from tests.torture.scene import JOBS, LEASE, Scene
 from tests.torture.tick_scenes import TICKS
 from windlass.core.flow.queue import settings
@@ -243,4 +244,4 @@ _ALL = [
     ),
     Scene(verb="resign", before=_leading, act=lambda store: store.leader.resign("w1")),
 ]
-SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS, *TICKS]}
+SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS, *GROUPS, *TICKS]}

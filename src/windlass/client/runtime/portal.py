@@ -7,7 +7,7 @@ import inspect
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -205,11 +205,15 @@ def is_on_loop() -> bool:
 
 def as_list(given: Iterable[T], field: str) -> list[T]:
     """All items; an error of the iterator itself passes unchanged."""
+    return list(as_iterator(given, field))
+
+
+def as_iterator(given: Iterable[T], field: str) -> Iterator[T]:
+    """Its items, one after the other."""
     try:
-        entries = iter(given)
+        return iter(given)
     except TypeError:
         raise InvalidOption(field, _problem(given)) from None
-    return list(entries)
 
 
 def _problem(given: Any) -> str:
