@@ -21,6 +21,7 @@ from windlass.cli.serve import serve
 from windlass.cli.stats import scale, stats
 from windlass.cli.tokens import audit, token
 from windlass.cli.top.command import top
+from windlass.cli.webhooks import webhooks
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, InvalidTime, UnknownTask, WindlassError
 from windlass.version import __version__
@@ -45,6 +46,7 @@ cli.add_typer(queues, name="queues")
 cli.add_typer(schedules, name="schedules")
 cli.add_typer(flows, name="flows")
 cli.add_typer(workers, name="workers")
+cli.add_typer(webhooks, name="webhooks")
 cli.add_typer(token, name="token")
 cli.command()(audit)
 cli.command()(stats)

@@ -18,7 +18,7 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
-from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
+from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats, webhooks
 from windlass.server.access import Access, serves_host
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
@@ -44,6 +44,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *webhooks.OPERATIONS,
     *stream.OPERATIONS,
     *settle.OPERATIONS,
     *beat.OPERATIONS,

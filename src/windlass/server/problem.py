@@ -6,6 +6,7 @@ import msgspec
 
 from windlass.client.verbs.actions import ActionNotFound
 from windlass.client.verbs.tokens import TokenNotFound
+from windlass.client.verbs.webhooks import WebhookNotFound
 from windlass.errors import (
     BlobUnavailable,
     ChangedSince,
@@ -43,6 +44,7 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (ScheduleNotFound, 404),
     (TokenNotFound, 404),
     (ActionNotFound, 404),
+    (WebhookNotFound, 404),
     (WorkerNotFound, 404),
     (ChangedSince, 412),
     (KeyConflict, 409),

@@ -14,6 +14,7 @@ from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
 from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
+from windlass.client.webhooks.deliver import deliver
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.groups.ids import GROUP_TYPE
@@ -22,6 +23,7 @@ from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
 from windlass.core.suggest import suggest, unknown_option
 from windlass.core.text import shown
+from windlass.core.webhooks.delivery import RETRY, WEBHOOK_QUEUE, WEBHOOK_TYPE
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -35,7 +37,8 @@ class Registry:
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
         group = define(watch_group, {"type": GROUP_TYPE, "max_attempts": MAX_ATTEMPTS})
-        self._own = {GROUP_TYPE: msgspec.structs.replace(group, home=home)}
+        webhook = define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})
+        self._own = {each.type: msgspec.structs.replace(each, home=home) for each in (group, webhook)}
         """Ours, which run without the app's middleware."""
 
     def add(self, definition: Definition) -> None:

@@ -27,6 +27,7 @@ from windlass.server.dashboard import (
     schedules,
     settings,
     suggest,
+    webhooks,
     workers,
 )
 from windlass.server.dashboard.figures import types
@@ -51,6 +52,7 @@ PAGES: tuple[Page, ...] = (
     *types.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *webhooks.PAGES,
     *suggest.PAGES,
     *settings.PAGES,
 )

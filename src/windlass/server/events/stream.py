@@ -10,10 +10,11 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from windlass.client.event_data import EventData
 from windlass.core.moments import SECOND
 from windlass.core.tokens import Scope as TokenScope
 from windlass.errors import InvalidOption
-from windlass.server.events.event import EventData, make_filter
+from windlass.server.events.event import make_filter
 from windlass.server.events.hub import EventHub, Listener
 from windlass.server.operation import Answer, Call, Operation
 from windlass.store.clock import since_boot
