@@ -39,7 +39,9 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
     "dashboard": {"postgres": ("test_actions",)},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
-    "services": dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+    "services": dict.fromkeys(
+        ("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements", "test_webhooks")
+    ),
     "e2e": {
         "postgres": (*AWAY, "test_runner_killed"),
         "redis": (*AWAY, "test_results", "test_supervisor_killed"),

@@ -20,14 +20,23 @@ PUBLIC = [
     *("Fixed", "Flow", "FlowCallback", "FlowNotFound", "Group", "GroupHandle", "Handle", "Histogram"),
     *("InvalidInput", "InvalidName", "InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled"),
     *("JobDead", "JobError", "JobFilters", "JobNotFound", "JobOptions", "JobRef", "KeyConflict", "LeaseLost"),
-    *("Linear", "Links", "LogLine", "MemberFailure", "Meter", "NewJob", "NewToken", "NotAllowedNow"),
+    *("Linear", "Links", "LogLine", "MemberFailure", "Meter", "NewJob", "NewSecret", "NewToken", "NotAllowedNow"),
     *("NotInJob", "OnConflict", "Page", "PayloadTooLarge", "Point", "Progress", "Quantiles", "Queue"),
     *("QueueClosed", "QueueNotFound", "QueueOptions", "QueueRules", "QueueSettings", "Rate", "Reason"),
     *("Recent", "ResultUnavailable", "Results", "Retry", "Schedule", "ScheduleNotFound", "ScheduleOptions"),
     *("ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Scope", "Series", "Snooze", "State", "Status"),
     *("Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
-    *("TokenNotFound", "UnknownTask", "UseAsync", "Why", "WindlassError", "WorkerInfo", "__version__", "chain"),
-    *("current_context", "current_job", "group"),
+    *(
+        "TokenNotFound",
+        "UnknownTask",
+        "UseAsync",
+        "Webhook",
+        "WebhookNotFound",
+        "WebhookOptions",
+        "Why",
+        "WindlassError",
+    ),
+    *("WorkerInfo", "__version__", "chain", "current_context", "current_job", "group"),
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
 

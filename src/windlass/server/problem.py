@@ -25,7 +25,7 @@ from windlass.errors import (
     UnknownTask,
     WindlassError,
 )
-from windlass.server.operation import MissingScope, OutsideLimits, ReadOnly
+from windlass.server.operation import MissingScope, NeedsAsgi, OutsideLimits, ReadOnly
 from windlass.server.workers.registry import WorkerNotFound
 
 MEDIA_TYPE = "application/problem+json"
@@ -39,6 +39,7 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (MissingScope, 403),
     (ReadOnly, 403),
     (OutsideLimits, 403),
+    (NeedsAsgi, 501),
     (JobNotFound, 404),
     (QueueNotFound, 404),
     (ScheduleNotFound, 404),

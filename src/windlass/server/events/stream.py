@@ -49,6 +49,7 @@ async def stream_events(call: Call) -> Answer:
     or `time`.
     """
     query: EventQuery = call.query
+    call.caller.need_waiting("the event stream")
     if not 0 <= query.seconds <= MAX_SECONDS:
         raise InvalidOption("seconds", f"must be from 0 to {MAX_SECONDS:.0f}")
     hub: EventHub = call.state.events
