@@ -35,8 +35,7 @@ from windlass.contrib.otel import measure_jobs, trace_jobs
 from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
 from windlass.remote import RemoteApp
-from windlass.server.application import asgi
-from windlass.server.mount.wsgi import wsgi
+from windlass.server import asgi, wsgi
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -327,11 +326,9 @@ FACES = {
 }
 MODULES = {
     fresh_connections: "windlass.contrib.django",
-    trace_jobs: "windlass.contrib.otel",
-    measure_jobs: "windlass.contrib.otel",
+    **dict.fromkeys((trace_jobs, measure_jobs), "windlass.contrib.otel"),
     report_to_sentry: "windlass.contrib.sentry",
-    asgi: "windlass.server",
-    wsgi: "windlass.server",
+    **dict.fromkeys((asgi, wsgi), "windlass.server"),
 }
 """Functions that are imported from a module of their own."""
 MADE_FOR_YOU = (

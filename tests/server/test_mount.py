@@ -96,7 +96,7 @@ async def test_pages_links_files_redirects_and_the_api_have_the_prefix(app: App,
 async def enqueue(browser: httpx.AsyncClient, page: str) -> httpx.Response:
     """Enqueue a job by the form of the page."""
     form = {
-        "csrf": csrf_in(await browser.get(f"{PREFIX}/enqueue")),
+        "csrf": csrf_in(await browser.get(f"{PREFIX}/enqueue?type=mail.welcome")),
         "type": "mail.welcome",
         "payload": '{"user_id": 1}',
     }
@@ -119,12 +119,12 @@ async def test_without_auth_mounting_is_refused(app: App) -> None:
         asgi(app, auth="admin")  # type: ignore[arg-type]
 
 
-async def test_the_app_around_says_who_a_caller_is_and_what_it_may_do(app: App) -> None:
+async def test_the_app_around_names_a_caller_and_what_it_may_do(app: App) -> None:
     await app.aenqueue("img.resize", {"path": "a"})
     host = starlette_host(asgi(app, auth=auth))
-    async with visiting(host, "") as nobody:
-        assert (await nobody.get(f"{PREFIX}/api/v1/jobs")).status_code == 401
-        page = await nobody.get(f"{PREFIX}/", headers={"accept": "text/html"})
+    async with visiting(host, "") as stranger:
+        assert (await stranger.get(f"{PREFIX}/api/v1/jobs")).status_code == 401
+        page = await stranger.get(f"{PREFIX}/", headers={"accept": "text/html"})
         assert (page.status_code, "Log in to the app" in page.text) == (401, True)
     async with visiting(host, "mia") as mia:
         assert (await mia.get(f"{PREFIX}/api/v1/jobs")).json()["jobs"] == []
@@ -162,7 +162,7 @@ async def test_a_change_needs_the_token_of_a_page_and_comes_from_this_site(app: 
     body = {"type": "mail.welcome", "payload": {"user_id": 1}}
     async with visiting(host) as browser:
         assert (await browser.post(f"{PREFIX}/api/v1/jobs", json=body)).json()["code"] == "csrf"
-        page = await browser.get(f"{PREFIX}/enqueue")
+        page = await browser.get(f"{PREFIX}/enqueue?type=mail.welcome")
         assert "HttpOnly; SameSite=Strict" in page.headers["set-cookie"]
         assert f"Path={PREFIX}" in page.headers["set-cookie"]
         token = {"x-csrf-token": csrf_in(page)}

@@ -62,7 +62,7 @@ def browser(request: pytest.FixtureRequest, address: str) -> Iterator[httpx.Clie
 
 
 def test_pages_forms_and_the_api_work_and_pages_poll(browser: httpx.Client) -> None:
-    page = browser.get(f"{PREFIX}/enqueue", headers={"accept": "text/html"})
+    page = browser.get(f"{PREFIX}/enqueue?type=mail.welcome", headers={"accept": "text/html"})
     assert page.status_code == 200
     assert f'data-root="{PREFIX}" data-live="poll"' in page.text
     links = re.findall(r"""(?:href|src|action)=["'](/[^"']*)""", page.text)
@@ -77,7 +77,7 @@ def test_pages_forms_and_the_api_work_and_pages_poll(browser: httpx.Client) -> N
 
 
 def test_what_would_wait_is_refused(browser: httpx.Client) -> None:
-    page = browser.get(f"{PREFIX}/enqueue")
+    page = browser.get(f"{PREFIX}/enqueue?type=mail.welcome")
     token = re.search(r'name="csrf" value="([^"]+)"', page.text)
     assert token
     claim = {"worker": "w", "claim": 1, "queues": ["default"], "types": ["t"], "limit": 1, "wait": 5}

@@ -39,7 +39,7 @@ async def test_a_webhook_is_paused_resumed_tested_and_removed(api: Client, app: 
     gone = await api.get("/webhooks/ops")
     assert (gone.status_code, gone.json()["code"]) == (404, "webhook_not_found")
     actions = [entry.action for entry in await app.audit.alist()]
-    assert actions == [f"webhook.{verb}" for verb in ("remove", "test", "resume", "pause", "add")]
+    assert actions == [f"webhook.{verb}" for verb in ("remove", "test", "resume", "pause", "add")] + ["token.create"]
 
 
 def wrong() -> Iterator[tuple[dict[str, object], str]]:

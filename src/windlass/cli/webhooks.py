@@ -163,16 +163,14 @@ def _show_secret(new: NewSecret, as_json: bool) -> None:
         print_json({"webhook": new.webhook, "secret": new.secret})
         return
     typer.echo(new.secret)
-    typer.echo(
-        f"secret of {new.webhook.name}: it is shown only now; the receiver verifies signatures by it", err=True
-    )
+    typer.echo(f"note: the secret of {new.webhook.name} is shown only now; its receiver verifies by it", err=True)
 
 
 def _warn_unserved(home: App) -> None:
     workers = home.workers.list()
     if workers and not any(worker.queues and WEBHOOK_QUEUE in worker.queues for worker in workers):
         typer.echo(
-            f"workers deliver from the queue {WEBHOOK_QUEUE}; one that was started with --queues has to name it",
+            f"note: workers deliver from the queue {WEBHOOK_QUEUE}; one that has --queues must name it",
             err=True,
         )
 

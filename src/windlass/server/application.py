@@ -144,24 +144,30 @@ def asgi(
     dispatcher = Dispatcher(app, access, state)
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate, own_login=auth is None)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
+    own_login = LogIn(app, access, development).routes if auth is None else []
+    more = [*probes.routes, Route("/metrics", Metrics(app, access).show), *own_login, *dashboard.routes()]
+    served = _application(dispatcher, dashboard, more, _lifespan(app, state, probes), own_login=auth is None)
+    served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
+    served.has_auth, served.waits = auth is not None, waits
+    served.state.probes, served.state.workers = probes, state.workers
+    return served
+
+
+def _application(
+    dispatcher: Dispatcher, dashboard: Dashboard, more: list[Route], lifespan: Lifespan, *, own_login: bool
+) -> Application:
+    """The application with its routes: operations, their documentation, and more."""
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
         *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
-        *probes.routes,
-        Route("/metrics", Metrics(app, access).show),
-        *(LogIn(app, access, development).routes if auth is None else []),
-        *_documentation(dispatcher, own_login=auth is None),
+        *_documentation(dispatcher, own_login=own_login),
         Route("/static/windlass.css", _style),
-        *dashboard.routes(),
+        *more,
     ]
-    handlers = {HTTPException: _no_route(dashboard)}
-    served = Application(routes=routes, lifespan=_lifespan(app, state, probes), exception_handlers=handlers)
-    served.router.redirect_slashes = False
-    served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
-    served.has_auth, served.waits = auth is not None, waits
-    served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
-    served.state.probes, served.state.workers = probes, state.workers
-    return served
+    made = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    made.router.redirect_slashes = False
+    made.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
+    return made
 
 
 def _lifespan(app: App, state: ServerState, probes: Probes) -> Lifespan:

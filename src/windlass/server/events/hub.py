@@ -1,10 +1,9 @@
 """The hub of a server's event stream: its listeners, one look at the store for all of them, and tokens that end."""
 
 import asyncio
-import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -13,8 +12,8 @@ from windlass.core.moments import SECOND
 from windlass.core.tokens import Rights
 from windlass.errors import WindlassError
 from windlass.server.events.event import Event, EventFilter, frame
+from windlass.server.events.listener import Listener
 from windlass.server.events.reader import EventReader, Wanted
-from windlass.server.operation import Caller
 from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
 
@@ -25,82 +24,13 @@ CHECK_SECONDS = 0.5
 MAX_LISTENERS = 4_000
 MAX_WATCHED = 200
 """Jobs that are open in pages."""
-MAX_BEHIND = 512 * 1024
-"""Bytes that wait for a listener; then it is too slow."""
 _log = logging.getLogger("windlass.server")
-
-Recheck = Callable[[], Awaitable[Caller]]
-"""The caller of a stream, now; Refused once its token or session has ended."""
-
-
-class StreamEnd(msgspec.Struct):
-    """Why a stream ended: `slow`, `revoked`, `stopping` or `time`."""
-
-    reason: str
 
 
 class StreamGap(msgspec.Struct):
     """Events are missing here: read what you need again."""
 
     reason: str
-
-
-class Listener:
-    """One open stream."""
-
-    def __init__(self, caller: Caller, wanted: EventFilter, recheck: Recheck) -> None:
-        self.rights = caller.rights
-        self.token = caller.id
-        self.wanted = wanted
-        self.recheck = recheck
-        self.ended = False
-        self._waiting: list[bytes] = []
-        self._held: list[bytes] | None = None
-        self._size = 0
-        self._wake = asyncio.Event()
-
-    def hold(self) -> None:
-        """Keep what comes until the replay is there."""
-        self._held = []
-
-    def release(self, first: bytes) -> None:
-        """Send the replay, and then what came meanwhile."""
-        held, self._held = self._held or [], None
-        self._waiting = [first, *held]
-        self._size = 0
-        self._wake.set()
-
-    def send(self, frames: bytes) -> None:
-        """Add frames; a listener that does not take them is dropped, and told so."""
-        if self.ended:
-            return
-        if self._held is not None:
-            self._held.append(frames)
-            return
-        self._size += len(frames)
-        if self._size > MAX_BEHIND:
-            self._waiting.clear()
-            self.end("slow")
-            return
-        self._waiting.append(frames)
-        self._wake.set()
-
-    def end(self, reason: str) -> None:
-        """End the stream after what waits."""
-        if not self.ended:
-            self._waiting.append(frame("stream.ended", StreamEnd(reason)))
-            self.ended = True
-            self._wake.set()
-
-    async def next(self, seconds: float) -> bytes:
-        """What waits; nothing after this time, and at the end."""
-        if not self._waiting and not self.ended:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._wake.wait()
-        frames, self._waiting, self._size = b"".join(self._waiting), [], 0
-        self._wake.clear()
-        return frames
 
 
 class EventHub:

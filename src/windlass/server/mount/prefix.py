@@ -15,23 +15,18 @@ from starlette.types import Message, Scope, Send
 from windlass.server.mount.host import CSRF_COOKIE, SCOPE_KEY, csrf_cookie
 
 ROOT_KEY = "windlass.root"
-"""The prefix of a request, in its scope."""
+"""The prefix of a request, as it is in an address."""
 _LINK = re.compile(rb"""(\s(?:href|src|action)=)(["'])/(?!/)""")
 _PAGE = re.compile(rb"<html ")
 
 
-def root_of(scope: Scope) -> str:
-    """The prefix, as it is in an address."""
-    return quote(str(scope.get("root_path", "")).rstrip("/"))
-
-
 def without_prefix(scope: Scope) -> Scope:
-    """The scope of a request, as it is for a server that is not mounted."""
+    """The scope of a request, as it is for a server that is not mounted; the prefix is kept in it."""
     root, path = str(scope.get("root_path", "")).rstrip("/"), str(scope["path"])
     is_within = path == root or path.startswith(f"{root}/")
     inner = {**scope, "path": (path[len(root) :] if is_within else path) or "/", "root_path": ""}
     inner.pop("app_root_path", None)
-    inner[ROOT_KEY] = root_of(scope)
+    inner[ROOT_KEY] = quote(root)
     return inner
 
 
@@ -39,7 +34,7 @@ class PrefixedAnswer:
     """Sends an answer with the prefix in its links and redirects, and the cookie for forms with each page."""
 
     def __init__(self, scope: Scope, send: Send, *, live: bool) -> None:
-        self._root = root_of(scope)
+        self._root: str = scope[ROOT_KEY]
         self._send = send
         self._live = live
         self._secure = scope.get("scheme") == "https"

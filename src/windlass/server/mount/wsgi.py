@@ -7,7 +7,13 @@ from typing import Any
 
 from windlass.client.app import App
 from windlass.errors import ConfigError
+from windlass.server.application import asgi
 from windlass.server.mount.host import Auth
+
+try:
+    from a2wsgi import ASGIMiddleware
+except ModuleNotFoundError:
+    raise ConfigError("a WSGI app needs a2wsgi: pip install 'windlass[wsgi]'") from None
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -18,12 +24,6 @@ def wsgi(app: App, *, auth: Auth, **options: Any) -> Wsgi:
     A WSGI server has a thread for each request, so nothing waits here: the event stream and claims that wait are
     refused, and pages are kept up to date by polling. Needs a2wsgi: `pip install 'windlass[wsgi]'`.
     """
-    try:
-        import a2wsgi  # noqa: F401
-    except ModuleNotFoundError:
-        raise ConfigError("a WSGI app needs a2wsgi: pip install 'windlass[wsgi]'") from None
-    from windlass.server.application import asgi
-
     return PerProcess(lambda: asgi(app, auth=auth, waits=False, **options))
 
 
@@ -44,8 +44,6 @@ class PerProcess:
         return made[1](environ, start_response)
 
     def _make_once(self) -> tuple[int, Wsgi]:
-        from a2wsgi import ASGIMiddleware
-
         with self._lock:
             if self._made is None or self._made[0] != os.getpid():
                 served: Any = ASGIMiddleware(self._make())
