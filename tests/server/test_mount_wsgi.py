@@ -1,8 +1,12 @@
 """The server in Flask and Django: under WSGI nothing waits, and pages poll."""
 
 import io
+import json
 import re
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,36 +30,14 @@ def flask_host(served: Any) -> Any:
     return DispatcherMiddleware(flask.wsgi_app, {PREFIX: served})
 
 
-def django_host(served: Any) -> Any:
-    """Beside Django's own application, as wsgi.py has it."""
-    from django.conf import settings
-    from django.core.wsgi import get_wsgi_application
-
-    if not settings.configured:
-        settings.configure(ROOT_URLCONF=__name__, SECRET_KEY="s", ALLOWED_HOSTS=["*"], DEBUG=False)
-    django = get_wsgi_application()
-
-    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        if environ["PATH_INFO"].startswith(f"{PREFIX}/"):
-            environ["SCRIPT_NAME"] += PREFIX
-            environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(PREFIX)
-            return served(environ, start_response)
-        return django(environ, start_response)
-
-    return application
-
-
-urlpatterns: list[Any] = []
-
-
-@pytest.fixture(params=[flask_host, django_host])
-def browser(request: pytest.FixtureRequest, address: str) -> Iterator[httpx.Client]:
+@pytest.fixture
+def browser(address: str) -> Iterator[httpx.Client]:
     app = App(address)
 
     @app.task(type="mail.welcome")
     async def welcome(user_id: int) -> None: ...
 
-    host = request.param(wsgi(app, auth=lambda request: ADA))
+    host = flask_host(wsgi(app, auth=lambda request: ADA))
     with httpx.Client(transport=httpx.WSGITransport(host), base_url="http://host") as made:
         yield made
     app.close()
@@ -104,3 +86,15 @@ def test_each_process_gets_an_event_loop_of_its_own(address: str, monkeypatch: p
     monkeypatch.setattr("os.getpid", lambda: -1)
     assert ask() is not first
     app.close()
+
+
+def test_beside_django_its_staff_is_let_in_and_others_are_not(address: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.server.django_host", address, str(tmp_path / "django.db")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {
+        "ada by WSGI": [200, 200, 200, 501],
+        "ada by ASGI": [200, 200, 200, 200],
+        "bob by WSGI": [200, 401, 401, 401],
+        "bob by ASGI": [200, 401, 401, 401],
+    }

@@ -206,7 +206,7 @@ def _documentation(dispatcher: Dispatcher, *, own_login: bool) -> list[Route]:
 
     return [
         Route(f"{PREFIX}/openapi.json", _authenticated(dispatcher, for_programs)),
-        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=True)),
+        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=own_login)),
     ]
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import blocking
-from windlass.client.verbs.filters import check_limit, list_page
+from windlass.client.verbs.filters import check_limit
 from windlass.client.verbs.group import Verbs
 from windlass.client.webhooks.records import KIND, Found, all_webhooks, as_text, find_webhook, public
 from windlass.core.ids import new_id
@@ -124,11 +124,14 @@ class Webhooks(Verbs):
         return handle
 
     async def adeliveries(self, name: str, *, limit: int = 50, cursor: str | None = None) -> Page[Job]:
-        """The deliveries of a webhook, the newest first: jobs, whose `result` has the status of the answer."""
+        """The deliveries of a webhook, the newest first: jobs, whose `result` has the status of the answer.
+
+        A page may be short if other webhooks have many more; `next_cursor` continues the list.
+        """
         check_limit(limit)
         await self._found(name)
         wanted = JobFilter(queue=WEBHOOK_QUEUE, tag=delivery_tag(name))
-        return await list_page((await self._home._ready()).operator, wanted, limit, cursor)
+        return await (await self._home._ready()).operator.list(wanted, limit, cursor)
 
     async def _change(self, name: str, action: str, change: Callable[[StoredWebhook], StoredWebhook]) -> Webhook:
         """Compare-and-set, repeated after a concurrent change."""
