@@ -130,4 +130,4 @@ def _resumed(step: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, An
     except BaseException:
         step.close()
         raise
-    yield from step  # type: ignore[misc]
+    yield from step
