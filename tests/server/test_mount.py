@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 from tests.support.addresses import on_sqlite
 from windlass import App, ConfigError
 from windlass.server import asgi
+from windlass.server.mount import host as host_module
 
 pytestmark = on_sqlite
 PREFIX = "/admin/jobs"
@@ -190,3 +191,20 @@ async def test_its_lifespan_closes_what_it_opened(app: App) -> None:
     async with host.router.lifespan_context(host), visiting(host) as browser:
         assert (await browser.get(f"{PREFIX}/readyz")).status_code == 200
     assert served.state.probes.stopping
+
+
+async def test_a_stream_ends_when_the_app_around_lets_its_caller_in_no_more(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_module, "FRESH", 0)
+    answers: list[Any] = [("ada", ["read"], []), ("ada", ["read"], []), RuntimeError("the users are away")]
+
+    def moody(request: Request) -> Any:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async with visiting(starlette_host(asgi(app, auth=moody))) as browser:
+        stream = await browser.get(f"{PREFIX}/api/v1/events")
+    assert (stream.status_code, '"reason":"revoked"' in stream.text) == (200, True)

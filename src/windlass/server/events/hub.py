@@ -10,7 +10,7 @@ import msgspec
 from windlass.client.app import App
 from windlass.core.moments import SECOND
 from windlass.core.tokens import Rights
-from windlass.errors import WindlassError
+from windlass.errors import StoreUnavailable, WindlassError
 from windlass.server.events.event import Event, EventFilter, frame
 from windlass.server.events.listener import Listener
 from windlass.server.events.reader import EventReader, Wanted
@@ -154,7 +154,11 @@ async def _recheck(listeners: list[Listener]) -> None:
             caller = await listener.recheck()
         except Refused:
             listener.end("revoked")
-        except (WindlassError, TimeoutError):
+        except (StoreUnavailable, TimeoutError):
             return  # the store is away: no events are sent either
+        except Exception:
+            # Also errors of the app around a mounted server: what cannot be checked is not told on.
+            _log.exception("the caller of an event stream cannot be checked")
+            listener.end("revoked")
         else:
             listener.rights = caller.rights
