@@ -129,7 +129,12 @@ async def test_a_receiver_that_fails_is_tried_again_with_the_same_id_until_it_ac
 ) -> None:
     await app.webhooks.aadd("ops", receiver.url)
     location = "location: http://127.0.0.1:1/elsewhere"
-    receiver.answers = [answer(500), answer(302, location), b"no HTTP\r\n\r\n", answer(103) + answer(200)]
+    receiver.answers = [
+        answer(500),
+        answer(302, location),
+        b"no HTTP\r\n\r\n",
+        answer(103) + answer(200, body=b"x" * 300_000),
+    ]
     errors = []
     async with app.worker(concurrency=2):
         test = await app.webhooks.atest("ops")

@@ -65,6 +65,7 @@ class _Reader:
         if self.late is None and self.caught_up and _moment() - self._late_at >= LATE_EVERY:
             self._late_at = _moment()
             self.late = _Walk(self.reached - LATE)
+            self.made = {id_: at for id_, at in self.made.items() if at > self.reached - 2 * LATE}
         return self.late if self.late is not None and self.caught_up else self.front
 
     def passed(self, walk: _Walk, ends: Sequence[JobEnd], now: Micros) -> bool:
@@ -80,7 +81,6 @@ class _Reader:
         self.reached = max(self.reached, walk.at if full else now)
         if not full:
             self.front = _Walk(self.reached - REPEATED)
-        self.made = {id_: at for id_, at in self.made.items() if at > self.reached - 2 * LATE}
         return full
 
 
