@@ -34,6 +34,7 @@ LATE: Micros = 60 * SECOND
 """How much of it is read again now and then, and by a coordinator that takes over."""
 LATE_EVERY = 20.0
 KEEP_EVERY = 5.0
+MIN_MADE = 10_000
 CURSOR_KIND, CURSOR_ID = "webhook_cursor", "ends"
 _decoder = msgspec.json.Decoder(dict[str, Micros])
 _moment = time.monotonic
@@ -58,6 +59,7 @@ class _Reader:
         """Everything before was read at least once."""
         self.caught_up = False
         self.made: dict[JobId, Micros] = {}
+        self._made_limit = MIN_MADE
         self._late_at = _moment()
 
     def walk(self) -> _Walk:
@@ -65,7 +67,6 @@ class _Reader:
         if self.late is None and self.caught_up and _moment() - self._late_at >= LATE_EVERY:
             self._late_at = _moment()
             self.late = _Walk(self.reached - LATE)
-            self.made = {id_: at for id_, at in self.made.items() if at > self.reached - 2 * LATE}
         return self.late if self.late is not None and self.caught_up else self.front
 
     def passed(self, walk: _Walk, ends: Sequence[JobEnd], now: Micros) -> bool:
@@ -81,7 +82,14 @@ class _Reader:
         self.reached = max(self.reached, walk.at if full else now)
         if not full:
             self.front = _Walk(self.reached - REPEATED)
+        self._forget()
         return full
+
+    def _forget(self) -> None:
+        """Drop deliveries that no walk meets again, whenever there are twice as many as the last time."""
+        if len(self.made) > self._made_limit:
+            self.made = {id_: at for id_, at in self.made.items() if at > self.reached - 2 * LATE}
+            self._made_limit = max(MIN_MADE, 2 * len(self.made))
 
 
 class Webhooks:
