@@ -28,11 +28,13 @@ IDLE_SECONDS = 2.0
 PAGE = 500
 MAX_PAGES = 4
 """Of one turn: other duties come in between."""
-REPEATED: Micros = SECOND
+REPEATED: Micros = SECOND // 4
 """How much of the past every look reads again: an end appears behind others if its commit takes longer."""
 LATE: Micros = 60 * SECOND
 """How much of it is read again now and then, and by a coordinator that takes over."""
 LATE_EVERY = 20.0
+MAX_LATE_SHARE = 0.1
+"""Of the time, for reading late ends again: where very many jobs end, that is done less often."""
 KEEP_EVERY = 5.0
 MIN_MADE = 10_000
 CURSOR_KIND, CURSOR_ID = "webhook_cursor", "ends"
@@ -61,10 +63,11 @@ class _Reader:
         self.made: dict[JobId, Micros] = {}
         self._made_limit = MIN_MADE
         self._late_at = _moment()
+        self._late_due = self._late_at + LATE_EVERY
 
     def walk(self) -> _Walk:
         """What to read next: the late ends if it is time for them, else what is new."""
-        if self.late is None and self.caught_up and _moment() - self._late_at >= LATE_EVERY:
+        if self.late is None and self.caught_up and _moment() >= self._late_due:
             self._late_at = _moment()
             self.late = _Walk(self.reached - LATE)
         return self.late if self.late is not None and self.caught_up else self.front
@@ -77,6 +80,8 @@ class _Reader:
         if walk is self.late:
             if not full or walk.at >= self.reached:
                 self.late = None
+                took = _moment() - self._late_at
+                self._late_due = self._late_at + max(LATE_EVERY, took / MAX_LATE_SHARE)
             return True
         self.caught_up = not full
         self.reached = max(self.reached, walk.at if full else now)
