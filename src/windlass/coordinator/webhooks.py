@@ -59,36 +59,46 @@ class _Reader:
         """Where the last minute is read again."""
         self.reached = at
         """Everything before was read at least once."""
+        self.final = at
+        """Everything before was read when nothing could appear there any more: the cursor."""
         self.caught_up = False
         self.made: dict[JobId, Micros] = {}
         self._made_limit = MIN_MADE
+        self._late_until = at
         self._late_at = _moment()
         self._late_due = self._late_at + LATE_EVERY
 
     def walk(self) -> _Walk:
         """What to read next: the late ends if it is time for them, else what is new."""
         if self.late is None and self.caught_up and _moment() >= self._late_due:
-            self._late_at = _moment()
-            self.late = _Walk(self.reached - LATE)
+            self._late_at, self._late_until = _moment(), self.reached
+            self.late = _Walk(self.final)
         return self.late if self.late is not None and self.caught_up else self.front
 
     def passed(self, walk: _Walk, ends: Sequence[JobEnd], now: Micros) -> bool:
         """The deliveries of these ends are stored; whether there is more to read at once."""
-        full = len(ends) == PAGE
+        begin, full = walk.at, len(ends) == PAGE
         if full:
             walk.at, walk.after = ends[-1].at, ends[-1].id
         if walk is self.late:
-            if not full or walk.at >= self.reached:
-                self.late = None
-                took = _moment() - self._late_at
-                self._late_due = self._late_at + max(LATE_EVERY, took / MAX_LATE_SHARE)
+            if not full or walk.at >= self._late_until:
+                self._end_late()
             return True
+        end = walk.at if full else now
+        if begin <= self.final:
+            self.final = max(self.final, min(end, now - LATE))
         self.caught_up = not full
-        self.reached = max(self.reached, walk.at if full else now)
+        self.reached = max(self.reached, end)
         if not full:
             self.front = _Walk(self.reached - REPEATED)
         self._forget()
         return full
+
+    def _end_late(self) -> None:
+        self.late = None
+        self.final = max(self.final, self._late_until - LATE)
+        took = _moment() - self._late_at
+        self._late_due = self._late_at + max(LATE_EVERY, took / MAX_LATE_SHARE)
 
     def _forget(self) -> None:
         """Drop deliveries that no walk meets again, whenever there are twice as many as the last time."""
@@ -115,7 +125,7 @@ class Webhooks:
         await self._arrange(active)
         more = [await self._read(reader, active) for reader in self._readers]
         self._join()
-        places = {id_: each.reached - LATE for each in self._readers for id_ in each.webhooks}
+        places = {id_: each.final for each in self._readers for id_ in each.webhooks}
         await self._cursors.keep(places, known={each.stored.id for each in found})
         return 0.0 if any(more) else LOOK_SECONDS
 
@@ -156,6 +166,7 @@ class Webhooks:
             first.webhooks |= other.webhooks
             first.made |= other.made
             first.reached = min(first.reached, other.reached)
+            first.final = min(first.final, other.final)
             first.front = _Walk(min(first.front.at, other.front.at))
             self._readers.remove(other)
 
