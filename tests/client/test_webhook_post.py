@@ -5,30 +5,16 @@ import ipaddress
 import shutil
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.receiver import Receiver, answer
+from tests.support.receiver import answer, receiving
 from windlass.client.webhooks import post as module
 from windlass.client.webhooks.post import AddressRefused, Answer, DeliveryFailed, post
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
-
-
-@asynccontextmanager
-async def serving(reply: bytes | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
-    made = Receiver()
-    made.answers = [] if reply is None else [reply]
-    server = await asyncio.start_server(made.handle, "127.0.0.1", 0, ssl=tls)
-    made.port = server.sockets[0].getsockname()[1]
-    try:
-        yield made
-    finally:
-        server.close()
 
 
 @pytest.fixture
@@ -49,7 +35,7 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLConte
 async def test_the_certificate_is_that_of_the_name_although_the_connection_goes_to_an_address(
     certificate: ssl.SSLContext,
 ) -> None:
-    async with serving(tls=certificate) as receiver:
+    async with receiving(tls=certificate) as receiver:
         url = f"https://localhost:{receiver.port}/hook"
         assert await post(url, {"x": "y"}, b"{}", LOOPBACK, 10) == Answer(204)
         assert receiver.requests[0].headers["host"] == f"localhost:{receiver.port}"
@@ -69,19 +55,19 @@ async def test_the_certificate_is_that_of_the_name_although_the_connection_goes_
     ],
 )
 async def test_an_answer_that_is_none_is_a_failure(reply: bytes, problem: str) -> None:
-    async with serving(reply) as receiver:
+    async with receiving(reply) as receiver:
         with pytest.raises(DeliveryFailed, match=problem):
             await post(receiver.url, {}, b"{}", LOOPBACK, 10)
 
 
 @pytest.mark.parametrize(("said", "seconds"), [("120", 120), ("99999999999", 86_400), ("soon", None), ("-1", None)])
 async def test_the_time_that_a_receiver_asks_for_is_bounded(said: str, seconds: int | None) -> None:
-    async with serving(answer(503, f"Retry-After: {said}")) as receiver:
+    async with receiving(answer(503, f"Retry-After: {said}")) as receiver:
         assert await post(receiver.url, {}, b"{}", LOOPBACK, 10) == Answer(503, seconds)
 
 
 async def test_one_forbidden_address_of_a_name_is_enough_to_send_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving() as receiver:
+    async with receiving() as receiver:
 
         async def both(host: str, port: int, **more: Any) -> Any:
             return [(2, 1, 6, "", ("127.0.0.1", port)), (2, 1, 6, "", ("10.0.0.1", port))]
@@ -89,11 +75,11 @@ async def test_one_forbidden_address_of_a_name_is_enough_to_send_nothing(monkeyp
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", both)
         with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 is private"):
             await post(f"http://two.example:{receiver.port}/", {}, b"{}", LOOPBACK, 10)
-    assert receiver.connections == 0
+    assert receiver.writers == []
 
 
 async def test_the_address_of_the_connection_itself_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving() as receiver:
+    async with receiving() as receiver:
         connect = asyncio.open_connection
 
         async def elsewhere(address: str, port: int, **more: Any) -> Any:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -38,7 +39,7 @@ class Receiver:
         self.requests: list[Received] = []
         self.answers: list[bytes] = []
         self.silent = False
-        self.connections = 0
+        self.writers: list[asyncio.StreamWriter] = []
         self.port = 0
         self._came = asyncio.Condition()
 
@@ -53,7 +54,7 @@ class Receiver:
         return self.requests
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
+        self.writers.append(writer)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
@@ -76,12 +77,15 @@ def answer(status: int, *headers: str, body: bytes = b"") -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def receiving() -> AsyncIterator[Receiver]:
-    """A receiver on loopback."""
+async def receiving(*answers: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
+    """A receiver on loopback, which gives these answers first."""
     made = Receiver()
-    server = await asyncio.start_server(made.handle, "127.0.0.1", 0)
+    made.answers = [*answers]
+    server = await asyncio.start_server(made.handle, "127.0.0.1", 0, ssl=tls)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made
     finally:
         server.close()
+        for writer in made.writers:
+            writer.transport.abort()
