@@ -1,5 +1,6 @@
 """Webhooks while workers are killed: each end is delivered, and is one delivery."""
 
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from tests.e2e.stage import Stage
 from tests.support.addresses import on_every_store
 from tests.support.processes import until
+from tests.support.servers.ports import free_port
 from windlass.client.runtime.location import NETWORKS_VARIABLE
 from windlass.core.webhooks.delivery import WEBHOOK_TYPE
 
@@ -79,3 +81,17 @@ def test_workers_that_are_killed_one_after_the_other_lose_no_delivery_and_double
     assert {job.id for job in deliveries} == receiver.accepted.keys()
     told = Counter(job.payload["event"]["data"]["job"] for job in deliveries)
     assert told == dict.fromkeys(stage.ids, 1)
+
+
+def test_a_worker_until_empty_does_not_wait_for_a_receiver_that_is_away(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NETWORKS_VARIABLE, "127.0.0.0/8")
+    stage.app.webhooks.add("away", f"http://127.0.0.1:{free_port()}/")
+    stage.enqueue("quick", 1)
+    worker = stage.worker()
+    until(lambda: stage.all_jobs("failed", WEBHOOK_TYPE), "the delivery has failed, and will be tried again")
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert stage.start_worker("--until-empty").wait() == 0
+    assert len(stage.all_jobs("failed", WEBHOOK_TYPE)) == 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.services.parts import Listener
 from tests.support.clock import ManualClock
 from tests.support.seed import cancelled, claim_one, completed, enqueue, open_lease, put, running, settle
 from windlass.client.webhooks.records import KIND, as_text, find_webhook
@@ -13,12 +14,14 @@ from windlass.coordinator import webhooks as duty
 from windlass.coordinator.webhooks import IDLE_SECONDS, LOOK_SECONDS, Webhooks
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.core.webhooks.delivery import WEBHOOK_QUEUE, WEBHOOK_TYPE
+from windlass.core.webhooks.delivery import QUEUE_SETTINGS, WEBHOOK_QUEUE, WEBHOOK_TYPE
 from windlass.core.webhooks.signature import Secret
 from windlass.core.webhooks.webhook import StoredWebhook, settings_of
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.records import Ends, JobFilter
+from windlass.worker.config import WorkerConfig
+from windlass.worker.runner.queue_rules import QueueRetryRules
 
 
 async def add(store: Store, name: str = "ops", **options: Any) -> None:
@@ -232,3 +235,15 @@ async def test_many_ends_and_coordinators_that_fail_anywhere_give_each_end_one_d
                     current = random.choice([current, Webhooks(store)])
     await until_done(current, Webhooks(store))
     assert await deliveries(store) == dict.fromkeys((("ops", id_) for id_ in ids), 1)
+
+
+async def test_a_runner_serves_deliveries_once_there_is_a_webhook_unless_it_was_told_its_queues(store: Store) -> None:
+    every = QueueRetryRules(store, WorkerConfig(app="", concurrency=10), ["default"], Listener())
+    some = QueueRetryRules(store, WorkerConfig(app="", queues={"mail": 2}), ["default"], Listener())
+    served = []
+    for settings in ({}, {WEBHOOK_QUEUE: QUEUE_SETTINGS}):
+        await store.queues.declare(settings)
+        for rules in (every, some):
+            await rules.refresh()
+            served.append(dict(rules.served))
+    assert served == [{"default": None}, {"mail": 2}, {"default": None, WEBHOOK_QUEUE: 5}, {"mail": 2}]
