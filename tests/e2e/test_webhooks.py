@@ -18,6 +18,7 @@ from windlass.client.runtime.location import NETWORKS_VARIABLE
 from windlass.core.webhooks.delivery import WEBHOOK_TYPE
 
 JOBS = 120
+NETWORKS = {NETWORKS_VARIABLE: "127.0.0.0/8"}
 
 
 class Receiver(ThreadingHTTPServer):
@@ -64,17 +65,16 @@ def _has_more(receiver: Receiver, than: int) -> bool:
 def test_workers_that_are_killed_one_after_the_other_lose_no_delivery_and_double_none(
     stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    networks = {NETWORKS_VARIABLE: "127.0.0.0/8"}
     monkeypatch.setenv(NETWORKS_VARIABLE, "127.0.0.0/8")
     stage.app.webhooks.add("ops", f"http://127.0.0.1:{receiver.server_port}/", types=["quick"])
     for _ in range(2):
         before = len(receiver.accepted)
         stage.enqueue("quick", JOBS // 3)
-        worker = stage.worker(environment=networks)
+        worker = stage.worker(environment=NETWORKS)
         until(partial(_has_more, receiver, before), "deliveries have begun")
         worker.kill()
     stage.enqueue("quick", JOBS // 3)
-    stage.worker(environment=networks)
+    stage.worker(environment=NETWORKS)
     until(lambda: len(receiver.accepted) == JOBS, "every end is delivered")
     stage.until_finished()
     deliveries = stage.all_jobs(type=WEBHOOK_TYPE)
@@ -89,9 +89,9 @@ def test_a_worker_until_empty_does_not_wait_for_a_receiver_that_is_away(
     monkeypatch.setenv(NETWORKS_VARIABLE, "127.0.0.0/8")
     stage.app.webhooks.add("away", f"http://127.0.0.1:{free_port()}/")
     stage.enqueue("quick", 1)
-    worker = stage.worker()
+    worker = stage.worker(environment=NETWORKS)
     until(lambda: stage.all_jobs("failed", WEBHOOK_TYPE), "the delivery has failed, and will be tried again")
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
-    assert stage.start_worker("--until-empty").wait() == 0
+    assert stage.start_worker("--until-empty", environment=NETWORKS).wait() == 0
     assert len(stage.all_jobs("failed", WEBHOOK_TYPE)) == 1
