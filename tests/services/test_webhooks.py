@@ -30,7 +30,7 @@ async def add(store: Store, name: str = "ops", **options: Any) -> None:
         url="https://example.com/",
         settings=settings_of(**options),
         secrets=(Secret("whsec_YQ=="),),
-        seal=Secret("s"),
+        mac_key=Secret("s"),
     )
     await store.documents.add(KIND, name, as_text(stored))
 
@@ -43,7 +43,7 @@ async def set_paused(store: Store, name: str, paused: bool) -> None:
         url=found.stored.url,
         settings=found.stored.settings,
         secrets=found.stored.secrets,
-        seal=found.stored.seal,
+        mac_key=found.stored.mac_key,
         paused=paused,
     )
     assert await store.documents.replace(KIND, name, as_text(changed), found.version)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.webhook_cases import PUBLIC, REFUSED
 from windlass.core.webhooks.addresses import is_allowed, parse_networks, refusal
-from windlass.core.webhooks.delivery import delivery, delivery_id, seal_of
+from windlass.core.webhooks.delivery import delivery, delivery_id, mac_of
 from windlass.core.webhooks.signature import Secret, new_secret, signed_headers
 from windlass.core.webhooks.webhook import StoredWebhook, check_url, settings_of
 from windlass.errors import ConfigError, InvalidInput, InvalidOption
@@ -119,16 +119,22 @@ def test_the_id_of_a_delivery_follows_from_webhook_job_and_moment() -> None:
     assert sorted([delivery_id("a", "x", 10**15), delivery_id("z", "z", 2 * 10**15)])[1].startswith("01d1")
 
 
-def test_a_seal_fits_one_delivery_and_its_event_alone() -> None:
+def test_the_code_of_a_delivery_fits_it_and_its_event_alone() -> None:
     webhook, event = _webhook(), {"type": "job.dead", "data": {"job": "x"}}
     job = delivery("ops", webhook, "id-1", event)
-    seal = seal_of(webhook.seal, "id-1", event)
-    assert seal in job.payload
-    assert seal != seal_of(webhook.seal, "id-2", event)
-    assert seal != seal_of(webhook.seal, "id-1", {**event, "type": "job.completed"})
+    code = mac_of(webhook.mac_key, "id-1", event)
+    assert code in job.payload
+    assert code != mac_of(webhook.mac_key, "id-2", event)
+    assert code != mac_of(webhook.mac_key, "id-1", {**event, "type": "job.completed"})
     assert (job.queue, job.tenant, job.tags) == ("windlass.webhooks", "ops", ("webhook:ops",))
 
 
 def _webhook(**fields: Any) -> StoredWebhook:
-    made = {"id": "1", "url": "https://example.com/", "settings": settings_of(), "secrets": (), "seal": Secret("s")}
+    made = {
+        "id": "1",
+        "url": "https://example.com/",
+        "settings": settings_of(),
+        "secrets": (),
+        "mac_key": Secret("s"),
+    }
     return StoredWebhook(**{**made, **fields})

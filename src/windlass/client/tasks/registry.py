@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.client.groups.watch import watch_group
+from windlass.client.groups.watch import stand_for, watch_group
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
@@ -17,7 +17,7 @@ from windlass.client.tasks.task import Definition
 from windlass.client.webhooks.deliver import deliver
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
-from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
@@ -36,9 +36,10 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
-        group = define(watch_group, {"type": GROUP_TYPE, "max_attempts": MAX_ATTEMPTS})
-        webhook = define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})
-        self._own = {each.type: msgspec.structs.replace(each, home=home) for each in (group, webhook)}
+        ours: dict[str, Callable[..., Any]] = {GROUP_TYPE: watch_group, MEMBER_TYPE: stand_for}
+        defined = [define(each, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, each in ours.items()]
+        defined += [define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})]
+        self._own = {each.type: msgspec.structs.replace(each, home=home) for each in defined}
         """Ours, which run without the app's middleware."""
 
     def add(self, definition: Definition) -> None:

@@ -68,7 +68,7 @@ class Webhooks(Verbs):
             url=check_url(url, self._home.webhook_networks),
             settings=settings_of(**options),
             secrets=(Secret(text),),
-            seal=Secret(os.urandom(32).hex()),
+            mac_key=Secret(os.urandom(32).hex()),
         )
         store = await self._home._ready()
         if len(await all_webhooks(store.documents)) >= MAX_WEBHOOKS:

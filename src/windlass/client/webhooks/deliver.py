@@ -13,7 +13,7 @@ from windlass.client.webhooks.records import find_webhook
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.hidden import conceal, parse_hidden
 from windlass.core.moments import SECOND, to_micros
-from windlass.core.webhooks.delivery import seal_of
+from windlass.core.webhooks.delivery import mac_of
 from windlass.core.webhooks.signature import signed_headers
 from windlass.core.webhooks.webhook import StoredWebhook
 from windlass.version import __version__
@@ -27,14 +27,14 @@ WAITING = (429, 503)
 """Statuses whose `Retry-After` counts."""
 
 
-async def deliver(ctx: Context, webhook: str, id: str, event: dict[str, Any], seal: str) -> dict[str, Any]:
+async def deliver(ctx: Context, webhook: str, id: str, event: dict[str, Any], mac: str) -> dict[str, Any]:
     """One attempt; the result is the status of the answer and how long it took."""
     home = entered.get().home
     found = await find_webhook((await home._ready()).documents, webhook)
     if found is None or found.stored.id != id:
         raise Cancel("its webhook was removed")
     stored = found.stored
-    if not hmac.compare_digest(seal, seal_of(stored.seal, ctx.job.id, event)):
+    if not hmac.compare_digest(mac, mac_of(stored.mac_key, ctx.job.id, event)):
         raise Dead("the delivery was not made by a coordinator, or was changed since")
     if stored.paused:
         raise Snooze(PAUSED_SECONDS)

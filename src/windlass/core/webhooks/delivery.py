@@ -38,7 +38,7 @@ def delivery_id(webhook: str, job: JobId, at: Micros) -> JobId:
 
 def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any]) -> NewJob:
     """The job that delivers an event to a webhook."""
-    payload = {"webhook": name, "id": webhook.id, "event": event, "seal": seal_of(webhook.seal, id_, event)}
+    payload = {"webhook": name, "id": webhook.id, "event": event, "mac": mac_of(webhook.mac_key, id_, event)}
     return NewJob(
         id=id_,
         type=WEBHOOK_TYPE,
@@ -50,6 +50,6 @@ def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any
     )
 
 
-def seal_of(seal: Secret, id_: JobId, event: dict[str, Any]) -> str:
-    """What shows that a delivery is ours and unchanged."""
-    return hmac.new(seal.text.encode(), id_.encode() + b"\0" + _encode(event), hashlib.sha256).hexdigest()
+def mac_of(key: Secret, id_: JobId, event: dict[str, Any]) -> str:
+    """The authentication code of a delivery: it is ours, and unchanged."""
+    return hmac.new(key.text.encode(), id_.encode() + b"\0" + _encode(event), hashlib.sha256).hexdigest()

@@ -75,8 +75,8 @@ class StoredWebhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     settings: WebhookSettings
     secrets: tuple[Secret, ...]
     """The newest first."""
-    seal: Secret
-    """Shows that a delivery was made by us: any producer may enqueue jobs of our type."""
+    mac_key: Secret
+    """Of the code by which a delivery is known to be ours: any producer may enqueue jobs of its type."""
     paused: bool = False
 
     def secrets_at(self, now: Micros) -> tuple[str, ...]:
