@@ -49,7 +49,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "dashboard": {"postgres": ("test_actions",)},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
     "services": {
-        **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+        **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements", "test_webhooks")),
         "redis-cluster": (),
     },
     "e2e": {

@@ -33,11 +33,13 @@ from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.client.verbs.tokens import Tokens
+from windlass.client.verbs.webhooks import Webhooks
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.flow.queue import QueueOptions, settings
 from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.reference import MAX_BLOB_SIZE
+from windlass.core.webhooks.addresses import Network
 from windlass.errors import ConfigError, WindlassError
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
@@ -94,6 +96,7 @@ class App(Producer):
         self.workers = Workers(self)
         self.stats = Stats(self)
         self.tokens = Tokens(self)
+        self.webhooks = Webhooks(self)
         self.actions = Actions(self)
         self.audit = Audit(self)
         self.actor = process_actor()
@@ -133,6 +136,11 @@ class App(Producer):
                 "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
             )
         return self._store_handle.clock
+
+    @property
+    def webhook_networks(self) -> tuple[Network, ...]:
+        """Networks that webhooks may reach although they are not public; raises ConfigError."""
+        return self._location.webhook_networks
 
     def __repr__(self) -> str:
         known = self._location.known if self._store_handle.clock is None else self.store
