@@ -8,6 +8,7 @@ import typer
 
 from windlass.cli import run
 from windlass.cli.bench import bench
+from windlass.cli.check_worker import check_worker
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.enqueue import enqueue
@@ -53,6 +54,7 @@ cli.command()(scale)
 cli.command()(run.migrate)
 cli.command()(doctor)
 cli.command()(bench)
+cli.command()(check_worker)
 
 
 def _version(wanted: bool) -> None:

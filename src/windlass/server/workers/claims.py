@@ -1,4 +1,4 @@
-"""Claims of REST workers: POST /claims, and what a worker holds."""
+"""Claims of REST workers: POST /claims."""
 
 import asyncio
 from random import Random
@@ -24,7 +24,6 @@ from windlass.server.workers.records import (
     ClaimAnswer,
     ClaimBody,
     ClaimedJob,
-    HeldAnswer,
 )
 from windlass.server.workers.registry import PREFIX, RestWorker
 from windlass.server.workers.service import WorkerService, lease_of, service_of
@@ -42,8 +41,12 @@ _random = Random()
 
 async def claim_jobs(call: Call) -> Answer:
     """Claim jobs; wait for them if there are none. A worker's first claim opens its lease."""
-    body = _checked(call)
-    service = service_of(call)
+    return Answer(await claim_for(call, call.body))
+
+
+async def claim_for(call: Call, given: ClaimBody) -> ClaimAnswer:
+    """The answer to a claim."""
+    body, service = _checked(call, given), service_of(call)
     worker = await service.workers.open(call.caller, body.worker, _info(body))
     worker.polls += 1
     try:
@@ -53,19 +56,14 @@ async def claim_jobs(call: Call) -> Answer:
         raise
     finally:
         worker.polls -= 1
-    return Answer(ClaimAnswer(jobs=jobs, **lease_of(service.workers)))
-
-
-async def held_jobs(call: Call) -> Answer:
-    """What a worker holds, as after a restart of its own: to be settled, or to be requeued."""
-    service = service_of(call)
-    worker = await service.workers.get(call.caller, call.path["worker"])
-    store = await call.app._ready()
-    return Answer(HeldAnswer(await store.jobs.held(worker.runner)))
+    return ClaimAnswer(jobs=jobs, **lease_of(service.workers))
 
 
 async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: ClaimBody) -> list[ClaimedJob]:
-    loop, want = asyncio.get_running_loop(), Want(tuple(body.queues), tuple(body.types))
+    queues = tuple(queue for queue in body.queues if body.limits.get(queue, body.limit) > 0)
+    if not queues or not body.limit:
+        return []
+    loop, want = asyncio.get_running_loop(), Want(queues, tuple(body.types))
     ends = loop.time() + body.wait
     while True:
         jobs = await _claim(call, service, worker, body)
@@ -108,7 +106,7 @@ async def _claim(call: Call, service: WorkerService, worker: RestWorker, body: C
     request = ClaimRequest(
         runner=worker.runner,
         claim=body.claim,
-        quotas=tuple(QueueQuota(queue, limit) for queue in body.queues),
+        quotas=tuple(QueueQuota(queue, quota) for queue in body.queues if (quota := _quota(body, queue, limit))),
         types=tuple(body.types),
         limit=limit,
         shared=True,
@@ -151,11 +149,18 @@ async def _delivered(call: Call, service: WorkerService, worker: RestWorker, job
     return delivered
 
 
-def _checked(call: Call) -> ClaimBody:
-    body: ClaimBody = call.body
+def _quota(body: ClaimBody, queue: str, limit: int) -> int:
+    return min(limit, body.limits.get(queue, limit))
+
+
+def _checked(call: Call, body: ClaimBody) -> ClaimBody:
     check_name(body.worker, "worker")
     _check_range("claim", body.claim, 0, MAX_NUMBER)
-    _check_range("limit", body.limit, 1, MAX_CLAIMED)
+    _check_range("limit", body.limit, 0, MAX_CLAIMED)
+    for queue, limit in body.limits.items():
+        if queue not in body.queues:
+            raise InvalidOption(f"limits.{queue:.40}", "is of a queue that the claim does not name")
+        _check_range(f"limits.{queue}", limit, 0, MAX_NUMBER)
     _check_range("wait", body.wait, 0, MAX_WAIT)
     _check_range("slots", body.slots, 1, MAX_SLOTS)
     _check_range("queues", len(body.queues), 1, MAX_QUEUES, " names")
@@ -199,13 +204,5 @@ OPERATIONS = (
         summary="Claim jobs for a worker, and wait for them",
         body=ClaimBody,
         answers={200: ClaimAnswer},
-    ),
-    Operation(
-        method="GET",
-        path="/claims/{worker}",
-        scope=Scope.WORK,
-        handler=held_jobs,
-        summary="The jobs that a worker holds",
-        answers={200: HeldAnswer},
     ),
 )

@@ -30,7 +30,7 @@ class RestMeters:
         """Attempts that were settled now, each with its length if it is known; requeued ones do not count."""
         figures = process_figures()
         for job, settlement, ran in ended:
-            counter = _COUNTER.get(settlement.status)
+            counter = "crashed" if settlement.crashes else _COUNTER.get(settlement.status)
             if counter is None:
                 continue
             wait = max(0, job.claimed_at - max(job.run_at, job.created_at))

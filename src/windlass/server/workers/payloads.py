@@ -39,6 +39,15 @@ async def claimed_job(app: App, job: Claimed) -> ClaimedJob:
         traceparent=carrier_of(job.meta).get("traceparent"),
         schedule=job.schedule,
         tick=None if job.tick is None else to_datetime(job.tick),
+        idempotency_key=job.idempotency_key,
+        concurrency_key=job.concurrency_key,
+        claimed_at=to_datetime(job.claimed_at),
+        failures=job.failures,
+        crashes=job.crashes,
+        rescues=job.rescues,
+        suspicions=job.suspicions,
+        requeues=job.requeues,
+        snoozes=job.snoozes,
     )
 
 

@@ -10,12 +10,13 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import QueueRules
 from windlass.core.jobs.job import Claimed, JobError
-from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, Requeued, Settlement, decide
+from windlass.core.jobs.outcome import Crashed, Done, Outcome, Policy, Raised, Requeued, Settlement, decide
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.text import cut, printable
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
 from windlass.server.operation import Answer, Call, Operation
+from windlass.server.workers.claims import claim_for
 from windlass.server.workers.records import (
     MAX_SETTLED,
     ItemAnswer,
@@ -44,17 +45,19 @@ Decided = tuple[SettlementBody, Claimed, Settlement]
 async def settle_jobs(call: Call) -> Answer:
     """Record how attempts ended. One that was settled before says `already`, one that is over `stale`."""
     body: SettleBody = call.body
+    if body.claim is not None and body.claim.worker != body.worker:
+        raise InvalidOption("claim.worker", "must be the worker that settles")
     if not 1 <= len(body.settlements) <= MAX_SETTLED:
         raise InvalidOption("settlements", f"must be 1 to {MAX_SETTLED:,}, not {len(body.settlements):,}")
     service = service_of(call)
     worker = await service.workers.get(call.caller, body.worker)
     answers: dict[int, SettledItem] = {}
-    claimed = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
+    given = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
     rules = await service.rules()
     decided: dict[int, Decided] = {}
     keys = set[AttemptKey]()
     for place, item in enumerate(body.settlements):
-        job = claimed.get((item.id, item.attempt))
+        job = given.get((item.id, item.attempt))
         if job is None:
             answers[place] = _answer(item, Settled.STALE)
             continue
@@ -66,7 +69,8 @@ async def settle_jobs(call: Call) -> Answer:
         except InvalidInput as error:
             answers[place] = _answer(item, None, str(error))
     await _settle(service, worker, decided, answers)
-    return Answer(SettleAnswer([answers[place] for place in sorted(answers)]))
+    claimed = None if body.claim is None else await claim_for(call, body.claim)
+    return Answer(SettleAnswer([answers[place] for place in sorted(answers)], claimed))
 
 
 async def _settle(
@@ -115,6 +119,8 @@ def _outcome(item: SettlementBody) -> Outcome:
             return Raised(Cancel(item.reason or ""), report)
         case "dead":
             return Raised(Dead(item.reason or report.message), report)
+        case "crashed":
+            return Crashed(report)
         case "failed":
             error = RemoteError(report.message) if item.after is None else Retry(after=item.after)
             return Raised(error, report)
