@@ -27,6 +27,7 @@ from bench.measures import (
     profile,
     requests,
     rest,
+    rest_workers,
     schedules,
 )
 from bench.peer import find_peers
@@ -62,6 +63,7 @@ class Measurement(StrEnum):
     PROFILE = "profile"
     REQUESTS = "requests"
     REST = "rest"
+    REST_WORKERS = "rest-workers"
     SCHEDULES = "schedules"
     CAPACITY = "capacity"
 
@@ -83,6 +85,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.PROFILE: profile.measure,
     Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
+    Measurement.REST_WORKERS: rest_workers.measure,
     Measurement.SCHEDULES: schedules.measure,
     Measurement.CAPACITY: capacity.measure,
 }

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.server.test_serve import Served
-from tests.support.processes import Process, until
+from tests.support.processes import Process, let_pass, until
 from tests.support.servers.ports import free_port
 from windlass import App, ConfigError, Fixed
 from windlass.core.jobs.job import Job
@@ -247,6 +247,7 @@ def test_a_second_signal_puts_running_jobs_back_uncounted(remote: Remote) -> Non
     remote.runs(id_)
     worker.send(signal.SIGTERM)
     until(lambda: "stopping:" in worker.output, "it drains")
+    let_pass(0.2)  # two signals within a moment are one request
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
     job = remote.job(id_)
@@ -330,7 +331,11 @@ def test_jobs_outlive_a_server_that_is_away_for_longer_than_a_lease(remote: Remo
         remote.runs(id_)
     lease = remote.job(ids[0]).lease_expires_at
     assert lease is not None
-    remote.restart_server(after=lambda: until(lambda: datetime.now(UTC) > lease, "the lease is over") and None)
+
+    def wait() -> None:
+        until(lambda: datetime.now(UTC) > lease, "the lease is over")
+
+    remote.restart_server(after=wait)
     file.touch()
     assert [remote.ends(id_).status for id_ in ids] == ["completed"] * 3
     last = remote.enqueue("wait", {"file": str(file)})
@@ -357,7 +362,14 @@ def test_a_lost_answer_neither_loses_a_job_nor_runs_it_twice(remote: Remote, pat
 
 def test_a_connection_cut_before_the_settlement_arrived_loses_nothing(remote: Remote) -> None:
     cut: list[Exchange] = []
-    remote.proxy.lose_request = lambda e: e.path == "/claims/settle" and len(cut) < 3 and not cut.append(e)
+
+    def lose(exchange: Exchange) -> bool:
+        if len(cut) == 3 or exchange.path != "/claims/settle":
+            return False
+        cut.append(exchange)
+        return True
+
+    remote.proxy.lose_request = lose
     ids = [remote.enqueue("child_task", {"n": n}) for n in range(5)]
     remote.worker()
     assert [(remote.ends(id_).result, remote.job(id_).attempt) for id_ in ids] == [(n, 1) for n in range(5)]

@@ -42,7 +42,7 @@ async def test_of_a_queue_no_more_are_claimed_than_its_limit(api: Client, work: 
     for n in range(3):
         await enqueue(api, n)
         await enqueue(api, n, queue="other")
-    both = {"queues": ["default", "other"]}
+    both: dict[str, Any] = {"queues": ["default", "other"]}
     jobs = await claim(work, 1, limits={"default": 1}, **both)
     assert sorted(job["queue"] for job in jobs) == ["default", "other", "other", "other"]
     assert await claim(work, 2, limits={"default": 0}, wait=0.1, **both) == []
@@ -117,13 +117,13 @@ async def test_a_server_renews_the_leases_of_all_its_workers_in_one_call(
         await claim(work, worker=name)
     leases = (await app._ready()).leases
     renewed: list[tuple[str, ...]] = []
-    renew = type(leases).renew
+    renew = leases.renew
 
-    async def counted(self: Any, worker: str, runners: tuple[str, ...], length: int) -> Any:
+    async def counted(worker: str, runners: tuple[str, ...], length: int) -> Any:
         renewed.append(tuple(runners))
-        return await renew(self, worker, runners, length)
+        return await renew(worker, runners, length)
 
-    monkeypatch.setattr(type(leases), "renew", counted)
+    monkeypatch.setattr(leases, "renew", counted, raising=False)
     await service(served).workers.round()
     assert [sorted(each) for each in renewed] == [["rest-w1-1", "rest-w2-1", "rest-w3-1"]]
 
@@ -131,7 +131,7 @@ async def test_a_server_renews_the_leases_of_all_its_workers_in_one_call(
 async def test_parked_jobs_are_released_while_a_rest_worker_knows_their_type(
     app: App, served: Starlette, api: Client, work: Client
 ) -> None:
-    id_ = await enqueue(api, type="mail.goodbye")
+    id_ = (await app.aenqueue("mail.goodbye", {})).id
     store = await app._ready()
     await claim(work)
     assert await store.jobs.park() == {"mail.goodbye": 1}
@@ -149,7 +149,7 @@ async def test_why_and_the_lists_of_workers_show_a_rest_worker(
     await claim(work, limit=0, host="thumb-1", slots=4)
     assert "no_worker" not in [each.code for each in (await app.jobs.awhy(id_)).reasons]
     await claim(work, 1, host="thumb-1", slots=4)
-    assert "rest-w1" in (await app.jobs.awhy(id_)).text
+    assert "rest-w1" in (await app.jobs.awhy(id_)).reasons[0].text
     (listed,) = (await api.get("/workers")).json()["workers"]
     assert (listed["id"], listed["host"], listed["rest"], listed["slots"], listed["running"]) == (
         "rest-w1",

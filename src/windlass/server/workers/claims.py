@@ -13,7 +13,7 @@ from windlass.core.tokens import Scope
 from windlass.errors import BlobUnavailable, InvalidOption, InvalidPayload, LeaseLost
 from windlass.server.operation import Answer, Call, Operation
 from windlass.server.workers.long_polls import Want
-from windlass.server.workers.payloads import claimed_job
+from windlass.server.workers.payloads import claimed_job, plain_job
 from windlass.server.workers.records import (
     MAX_CLAIMED,
     MAX_NUMBER,
@@ -139,7 +139,7 @@ async def _delivered(call: Call, service: WorkerService, worker: RestWorker, job
     delivered, failed = [], []
     for job in jobs:
         try:
-            delivered.append(await claimed_job(call.app, job))
+            delivered.append(plain_job(job) or await claimed_job(call.app, job))
             service.note_claimed(worker, job)
         except (BlobUnavailable, InvalidPayload) as error:
             report = JobError(f"windlass.{type(error).__name__}", str(error))

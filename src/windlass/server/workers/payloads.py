@@ -18,7 +18,17 @@ from windlass.server.workers.records import ClaimedJob
 
 async def claimed_job(app: App, job: Claimed) -> ClaimedJob:
     """The job with its payload. Raises BlobUnavailable, and InvalidPayload for a parent's result that is not kept."""
-    payload = await whole_payload(app, job)
+    return _as_given(job, await whole_payload(app, job))
+
+
+def plain_job(job: Claimed) -> ClaimedJob | None:
+    """The same, if its payload is complete as it is stored: most are, and need not wait for anything."""
+    if job.result_params is not None or parse_reference(job.payload) is not None:
+        return None
+    return _as_given(job, job.payload)
+
+
+def _as_given(job: Claimed, payload: str) -> ClaimedJob:
     return ClaimedJob(
         id=job.id,
         type=job.type,
@@ -34,9 +44,9 @@ async def claimed_job(app: App, job: Claimed) -> ClaimedJob:
         tenant=job.tenant,
         parent=job.parent,
         flow=job.flow,
-        tags=readable_tags(job.tags),
+        tags=readable_tags(job.tags) if job.tags else (),
         meta=readable(job.meta) if job.meta else None,
-        traceparent=carrier_of(job.meta).get("traceparent"),
+        traceparent=carrier_of(job.meta).get("traceparent") if job.meta else None,
         schedule=job.schedule,
         tick=None if job.tick is None else to_datetime(job.tick),
         idempotency_key=job.idempotency_key,

@@ -10,7 +10,7 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import QueueRules
 from windlass.core.jobs.job import Claimed, JobError
-from windlass.core.jobs.outcome import Crashed, Done, Outcome, Policy, Raised, Requeued, Settlement, decide
+from windlass.core.jobs.outcome import Crashed, Done, Outcome, Policy, Raised, Requeued, Settlement, completed, decide
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.text import cut, printable
 from windlass.core.tokens import Scope
@@ -39,6 +39,7 @@ class RemoteError(Exception):
     """What a handler in another language raised."""
 
 
+_ANSWERS = {None: ItemAnswer.INVALID, **{each: ItemAnswer(each.value) for each in Settled}}
 Decided = tuple[SettlementBody, Claimed, Settlement]
 
 
@@ -91,6 +92,8 @@ async def _settle(
 
 
 def _settlement(app: App, job: Claimed, item: SettlementBody, rules: dict[str, QueueRules]) -> Settlement:
+    if item.outcome == "completed" and item.after is None:
+        return completed(job, _result(item), 0)
     queue = rules.get(job.queue)
     retry = DEFAULT_POLICY if queue is None else queue.retry
     policy = app.registry.get(job.type).policy(retry) if job.type in app.registry else Policy(retry)
@@ -128,7 +131,7 @@ def _outcome(item: SettlementBody) -> Outcome:
 
 def _result(item: SettlementBody) -> str:
     """As a task's own result: raw JSON was not read yet."""
-    if not isinstance(item.result, Raw):
+    if not isinstance(item.result, Raw) or bytes(item.result) == b"null":
         return "null"
     try:
         text = check_size(bytes(item.result).decode(), "result", INLINE_LIMIT)
@@ -146,8 +149,7 @@ def _report(error: JobError | None) -> JobError:
 
 
 def _answer(item: SettlementBody, answer: Settled | None, problem: str | None = None) -> SettledItem:
-    said = ItemAnswer.INVALID if answer is None else ItemAnswer(answer.value)
-    return SettledItem(id=item.id, attempt=item.attempt, answer=said, problem=problem)
+    return SettledItem(id=item.id, attempt=item.attempt, answer=_ANSWERS[answer], problem=problem)
 
 
 OPERATIONS = (

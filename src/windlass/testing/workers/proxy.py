@@ -25,7 +25,8 @@ class Exchange(msgspec.Struct):
     @property
     def jobs(self) -> list[Any]:
         """The jobs that a claim returned."""
-        return (self.answer or {}).get("jobs", [])
+        found: list[Any] = (self.answer or {}).get("jobs", [])
+        return found
 
 
 Check = Callable[[Exchange], bool]

@@ -120,9 +120,8 @@ class Stage:
 
     def enqueue(self, type_: str, timeout: float | None = None, max_attempts: int = 3, **payload: object) -> str:
         """The id of a new job of the check."""
-        options = {} if timeout is None else {"timeout": timeout}
-        job = self.app.enqueue(f"check.{type_}", payload, queue=QUEUE, max_attempts=max_attempts, **options)
-        return job.id
+        name, attempts = f"check.{type_}", max_attempts
+        return self.app.enqueue(name, payload, queue=QUEUE, max_attempts=attempts, timeout=timeout).id
 
     def job(self, id_: str) -> Job:
         """The job as it is now."""
