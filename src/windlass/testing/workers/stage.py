@@ -127,9 +127,9 @@ class Stage:
         """The job as it is now."""
         return self.app.jobs.get(id_)
 
-    def ended(self, id_: str, seconds: float = PATIENCE) -> Job:
+    def ended(self, id_: str) -> Job:
         """The job, when it is finished."""
-        self.until(lambda: self.job(id_).finished, f"a job of type {self.job(id_).type} does not end", seconds)
+        self.until(lambda: self.job(id_).finished, f"a job of type {self.job(id_).type} does not end")
         return self.job(id_)
 
     def completed(self, id_: str, attempt: int = 1) -> Job:
@@ -145,8 +145,9 @@ class Stage:
         """Until the worker has claimed the job."""
         self.until(lambda: self.job(id_).status == "running", "it does not claim a job")
 
-    def until(self, look: Callable[[], T], otherwise: str, seconds: float = PATIENCE) -> T:
+    def until(self, look: Callable[[], T], otherwise: str, seconds: float | None = None) -> T:
         """What `look` returns once it is true; raises Broken if it never is."""
+        seconds = PATIENCE if seconds is None else seconds
         end = time.monotonic() + seconds
         while not (found := look()):
             expect(time.monotonic() < end, f"{otherwise} (within {seconds:g} s)")
