@@ -1,4 +1,4 @@
-"""Workers over REST: how fast one in Node drains no-ops, and what a thousand waiting claims cost the server."""
+"""Workers over REST: how fast one in Node drains no-ops, and what many waiting claims cost the server."""
 
 import asyncio
 import os
@@ -20,7 +20,6 @@ from bench.worker import fill
 from windlass.bench.process import BenchFailed
 
 SCRIPT = Path(__file__).parents[1] / "rest_worker.mjs"
-POLLS = 1_000
 WAIT = 30.0
 SETTLE_SECONDS = 3.0
 """Until all claims wait."""
@@ -76,7 +75,7 @@ def _idle(context: BenchContext, rates: Rates) -> None:
 
 async def _poll(context: BenchContext, server: Server) -> tuple[float, float]:
     """The share of a core, and store calls per second, while claims wait for jobs that never come."""
-    tasks = [asyncio.create_task(_wait(server, number)) for number in range(POLLS)]
+    tasks = [asyncio.create_task(_wait(server, number)) for number in range(context.scale.polls)]
     await asyncio.sleep(SETTLE_SECONDS)
     used, calls, began = server.usage().cpu, await asyncio.to_thread(_store_calls, server), time.perf_counter()
     await asyncio.sleep(context.scale.idle_seconds)
@@ -121,18 +120,23 @@ def _section(context: BenchContext, rates: Rates) -> Section:
         )
         rows = [drained, Row(name="processor of the server", unit="us per job", rounds=rates.cpu)]
     idle = [
-        Row(name=f"{POLLS:,} waiting claims", unit="% of a core", rounds=rates.idle, target=at_most(10.0)),
+        Row(
+            name=f"{context.scale.polls:,} waiting claims",
+            unit="% of a core",
+            rounds=rates.idle,
+            target=at_most(10.0),
+        ),
         Row(name="store calls meanwhile", unit="calls/s", rounds=rates.calls, target=at_most(20.0)),
     ]
     return Section(
         name="rest-workers",
-        title=f"Workers over REST: {context.scale.drain:,} no-ops by Node, {POLLS:,} waiting claims",
+        title=f"Workers over REST: {context.scale.drain:,} no-ops by Node, {context.scale.polls:,} waiting claims",
         rows=[*rows, *idle],
         charts=[bars("Jobs per second, durably completed", rows[:1])] if rows else [],
         notes=[
             "The worker in Node settles a batch with the call that claims the next, on two connections."
             if rows
             else "The worker in Node was not run: no Node here.",
-            "Every waiting claim is that of a worker of its own, so the server renews a thousand leases meanwhile.",
+            "Every waiting claim is that of a worker of its own, so the server renews their leases meanwhile.",
         ],
     )

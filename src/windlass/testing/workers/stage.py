@@ -46,7 +46,7 @@ class Stage:
         self._port = port
         self.app = App(store)
         self._made.callback(self.app.close)
-        self.token = self.app.tokens.create("checked worker", ["work"]).text
+        self.token = self.app.tokens.create("checked-worker", ["work"]).text
         self._log = (folder / "server.log").open("wb")
         self._made.callback(self._log.close)
         words = ["-m", "windlass", "serve", "--store", store, "--port", str(port), "--unready", "0s"]
