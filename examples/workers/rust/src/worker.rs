@@ -143,7 +143,7 @@ impl Worker {
         let (this, worker) = (self.clone(), worker.to_string());
         spawn(move || {
             let settlement = this.perform(&context);
-            this.send_notes(vec![context]); // notes of an attempt that is settled are not kept
+            this.send_notes(&worker, vec![context]); // notes of an attempt that is settled are not kept
             let mut state = this.state.lock().unwrap();
             if state.id == worker {
                 state.settlements.push(settlement);
@@ -208,16 +208,17 @@ impl Worker {
             if Instant::now() < next {
                 continue;
             }
-            let running: Vec<Arc<Context>> = self.state.lock().unwrap().running.values().cloned().collect();
-            let after = if running.is_empty() { 0.2 } else { self.send_notes(running) };
+            let state = self.state.lock().unwrap();
+            let (worker, running): (String, Vec<_>) = (state.id.clone(), state.running.values().cloned().collect());
+            drop(state);
+            let after = if running.is_empty() { 0.2 } else { self.send_notes(&worker, running) };
             next = Instant::now() + Duration::from_secs_f64(after);
         }
     }
 
-    /// Beat, with the news of these attempts; seconds until the next one.
-    fn send_notes(&self, contexts: Vec<Arc<Context>>) -> f64 {
+    /// Beat, with the news of attempts under this id; seconds until the next one.
+    fn send_notes(&self, worker: &str, contexts: Vec<Arc<Context>>) -> f64 {
         let notes = contexts.iter().filter_map(|context| note(context)).collect();
-        let worker = self.state.lock().unwrap().id.clone();
         let Some(answer) = self.persist("/claims/beat", &object([("worker", text(worker)), ("notes", Json::List(notes))]))
         else {
             return 0.2;

@@ -30,10 +30,8 @@ from windlass.server.workers.service import WorkerService, lease_of, service_of
 from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__
 
-CHECK_SECONDS = 1.0
+CHECK_SECONDS = 4.0
 """How often a waiting claim checks that its caller is still there, and still allowed."""
-CHECKS = 4
-"""After these it looks for jobs itself, even if nothing woke it."""
 ALONE_SECONDS = 0.25
 MAX_HOST = 255
 _random = Random()
@@ -67,22 +65,23 @@ async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: Cl
     ends = loop.time() + body.wait
     while True:
         jobs = await _claim(call, service, worker, body)
-        left = ends - loop.time()
-        if jobs or left <= 0 or service.polls.stopping:
+        if jobs or service.polls.stopping or not await _wait(call, service, want, ends):
             return jobs
-        if not await _wait(call, service, want, ends):
-            return []  # the answer would be lost
 
 
 async def _wait(call: Call, service: WorkerService, want: Want, ends: float) -> bool:
-    """Until a claim may find a job; False if the caller is gone."""
-    loop, is_woken, is_connected = asyncio.get_running_loop(), False, True
-    for _ in range(CHECKS):
-        if is_woken or not is_connected or (left := ends - loop.time()) <= 0:
-            break
+    """Until a claim may find a job; False if the time is over, or the caller gone: its answer would be lost.
+
+    It makes no call to the store: one look for all waiting claims says when to claim.
+    """
+    loop = asyncio.get_running_loop()
+    while (left := ends - loop.time()) > 0:
         is_woken = await service.polls.wait(want, min(left, CHECK_SECONDS))
-        is_connected = await _is_connected(call)
-    return is_connected
+        if not await _is_connected(call):
+            return False
+        if is_woken:
+            return True
+    return False
 
 
 async def _is_connected(call: Call) -> bool:

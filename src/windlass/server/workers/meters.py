@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from windlass.core.jobs.job import Claimed
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.meter import Buckets, Histogram, Meter, bucket
 from windlass.core.status import Status
 from windlass.observe.process import process_figures
 from windlass.observe.reading import ending_counters
@@ -49,8 +49,8 @@ class RestMeters:
             for job, _, ran in group[::step]
             if ran is not None
         ]
-        waits, runs = ([time[place] for time in times for _ in range(step)] for place in (0, 1))
-        new = Meter(queue=queue, type=type_, wait=histogram(waits), run=histogram(runs), **{counter: len(group)})
+        waits, runs = (_weighed([time[place] for time in times], step) for place in (0, 1))
+        new = Meter(queue=queue, type=type_, wait=waits, run=runs, **{counter: len(group)})
         known = self._gathered.get((queue, type_))
         self._gathered[queue, type_] = new if known is None else known.add(new)
         if (figures := process_figures()) is None:
@@ -68,3 +68,12 @@ class RestMeters:
         gathered, self._gathered = self._gathered, {}
         if gathered:
             await store.record(list(gathered.values()))
+
+
+def _weighed(times: Iterable[Micros], weight: int) -> Histogram:
+    """A histogram in which each time counts as this many."""
+    found: Buckets = {}
+    for each in times:
+        place = bucket(each)
+        found[place] = found.get(place, 0) + weight
+    return Histogram(found)

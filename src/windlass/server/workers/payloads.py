@@ -1,5 +1,7 @@
 """A claimed job as a REST worker gets it: its whole payload, with the results of its parents."""
 
+from functools import lru_cache
+
 import msgspec
 
 from windlass.blobs.offload import off_loop, unavailable
@@ -28,6 +30,10 @@ def plain_job(job: Claimed) -> ClaimedJob | None:
     return _as_given(job, job.payload)
 
 
+_moment = lru_cache(256)(to_datetime)
+"""Most moments of a batch are those of the job before: its claim, its creation."""
+
+
 def _as_given(job: Claimed, payload: str) -> ClaimedJob:
     return ClaimedJob(
         id=job.id,
@@ -37,8 +43,8 @@ def _as_given(job: Claimed, payload: str) -> ClaimedJob:
         max_attempts=job.max_attempts,
         payload=msgspec.Raw(payload.encode()),
         priority=job.priority,
-        created_at=to_datetime(job.created_at),
-        run_at=to_datetime(job.run_at),
+        created_at=_moment(job.created_at),
+        run_at=_moment(job.run_at),
         timeout=job.timeout / SECOND if job.timeout else None,
         expires_at=None if job.expires_at is None else to_datetime(job.expires_at),
         tenant=job.tenant,
@@ -51,7 +57,7 @@ def _as_given(job: Claimed, payload: str) -> ClaimedJob:
         tick=None if job.tick is None else to_datetime(job.tick),
         idempotency_key=job.idempotency_key,
         concurrency_key=job.concurrency_key,
-        claimed_at=to_datetime(job.claimed_at),
+        claimed_at=_moment(job.claimed_at),
         failures=job.failures,
         crashes=job.crashes,
         rescues=job.rescues,

@@ -18,9 +18,15 @@ _PROBLEM = json.dumps({"status": 503, "code": "store_unavailable", "title": "awa
 class Exchange(msgspec.Struct):
     """One request, and the answer if one came."""
 
+    method: str
     path: str
     body: Any
     answer: Any = None
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether it claims jobs."""
+        return self.method == "POST" and self.path == "/claims"
 
     @property
     def jobs(self) -> list[Any]:
@@ -78,9 +84,9 @@ class LossyProxy:
         """Forward again."""
         self.is_away = False
 
-    def paths(self) -> list[str]:
-        """The paths of all requests so far."""
-        return [exchange.path for exchange in self.exchanges]
+    def claims(self) -> list[Exchange]:
+        """All claims so far."""
+        return [exchange for exchange in self.exchanges if exchange.is_claim]
 
     async def _listen(self) -> asyncio.Server:
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=2**26)
@@ -112,8 +118,8 @@ class LossyProxy:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head, body = await _message(reader)
-        path = head.split(b" ", 2)[1].decode().removeprefix(PREFIX)
-        exchange = Exchange(path, _json(body))
+        method, path = head.decode("latin-1").split(" ", 2)[:2]
+        exchange = Exchange(method, path.removeprefix(PREFIX), _json(body))
         if self.is_failing:
             writer.write(_UNAVAILABLE + b"Content-Length: %d\r\n\r\n" % len(_PROBLEM) + _PROBLEM)
             await writer.drain()

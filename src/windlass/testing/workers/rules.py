@@ -32,9 +32,9 @@ def waits_for_jobs(stage: Stage) -> None:
     """Waits in the claim (`wait`) instead of asking again and again."""
     stage.completed(stage.enqueue("echo", value=1))
     time.sleep(0.5)  # for what is still on its way
-    before = len([path for path in stage.proxy.paths() if path == "/claims"])
+    before = len(stage.proxy.claims())
     time.sleep(QUIET_SECONDS)
-    claims = len([path for path in stage.proxy.paths() if path == "/claims"]) - before
+    claims = len(stage.proxy.claims()) - before
     expect(claims <= MAX_IDLE_CLAIMS, f"{claims} claims in {QUIET_SECONDS:g} s without a job")
 
 
@@ -43,8 +43,8 @@ def numbers_claims(stage: Stage) -> None:
     for n in range(3):
         stage.completed(stage.enqueue("echo", value=n))
     last: dict[str, int] = {}
-    for exchange in list(stage.proxy.exchanges):
-        if exchange.path == "/claims" and exchange.answer is not None:
+    for exchange in stage.proxy.claims():
+        if exchange.answer is not None:
             worker, number = exchange.body["worker"], exchange.body["claim"]
             is_open = not exchange.body.get("limit", 1)
             expect(is_open or number > last.get(worker, -1), f"claim {number} of {worker} was answered before")
@@ -73,7 +73,7 @@ def ends_attempts_at_their_timeout(stage: Stage) -> None:
 
 def repeats_a_claim_without_answer(stage: Stage) -> None:
     """Repeats a claim whose answer was lost under the same number, so that its jobs are not lost."""
-    lost = _lose_replies(stage, lambda exchange: exchange.path == "/claims" and bool(exchange.jobs), 2)
+    lost = _lose_replies(stage, lambda exchange: exchange.is_claim and bool(exchange.jobs), 2)
     stage.completed(stage.enqueue("echo", value=1))
     expect(lost, "no claim brought the job")
     stage.completed(stage.enqueue("echo", value=2))
