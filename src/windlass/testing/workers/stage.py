@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import TypeVar
 from windlass.client.app import App
 from windlass.core.jobs.job import Job
 from windlass.testing.workers.proxy import LossyProxy
+from windlass.worker.processes import kill_marked
 
 T = TypeVar("T")
 LEASE = 2.0
@@ -26,6 +28,8 @@ LEASE = 2.0
 PATIENCE = 30.0
 STOP_SECONDS = 15.0
 QUEUE = "check"
+MARK = "WINDLASS_CHECK"
+"""In the environment of the worker, and of all that it starts."""
 
 
 class Broken(Exception):
@@ -38,6 +42,7 @@ class Stage:
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
         self._made = ExitStack()
+        self._mark = secrets.token_hex(8)
         self._worker: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Stage":
@@ -74,6 +79,7 @@ class Stage:
             "WINDLASS_SERVER": f"http://127.0.0.1:{self.proxy.port}",
             "WINDLASS_TOKEN": self.token,
             "QUEUES": QUEUE,
+            MARK: self._mark,
         }
         self._worker = subprocess.Popen(self._command, env=environment, start_new_session=True)
         self.until(self.types, "it makes no claim that opens a lease")
@@ -83,6 +89,7 @@ class Stage:
         if self._worker is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._worker.pid, signal.SIGKILL)
+            kill_marked(f"{MARK}={self._mark}")  # what it started in sessions of their own
             self._worker.wait()
 
     def terminate(self) -> None:
