@@ -1,6 +1,7 @@
 """Workers over REST: how fast one in Node drains no-ops, and what many waiting claims cost the server."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ from windlass.bench.process import BenchFailed
 SCRIPT = Path(__file__).parents[1] / "rest_worker.mjs"
 WAIT = 30.0
 SETTLE_SECONDS = 3.0
-"""Until all claims wait."""
+"""From the registration of the last worker until its claim waits."""
 _CALLS = re.compile(r"^windlass_store_call_seconds_count\{[^}]*\} ([0-9.]+)", re.MULTILINE)
 
 
@@ -76,6 +77,8 @@ def _idle(context: BenchContext, rates: Rates) -> None:
 async def _poll(context: BenchContext, server: Server) -> tuple[float, float]:
     """The share of a core, and store calls per second, while claims wait for jobs that never come."""
     tasks = [asyncio.create_task(_wait(server, number)) for number in range(context.scale.polls)]
+    while await asyncio.to_thread(_open_workers, server) < len(tasks):
+        await asyncio.sleep(0.2)
     await asyncio.sleep(SETTLE_SECONDS)
     used, calls, began = server.usage().cpu, await asyncio.to_thread(_store_calls, server), time.perf_counter()
     await asyncio.sleep(context.scale.idle_seconds)
@@ -100,6 +103,12 @@ async def _wait(server: Server, number: int) -> None:
             raise BenchFailed(f"a claim was answered with {status}: {(await reader.readexactly(length))!r:.200}")
     finally:
         writer.close()
+
+
+def _open_workers(server: Server) -> int:
+    request = urllib.request.Request(f"http://127.0.0.1:{server.port}/api/v1/workers", headers=server.headers)
+    with urllib.request.urlopen(request) as answer:
+        return len(json.load(answer)["workers"])
 
 
 def _store_calls(server: Server) -> float:

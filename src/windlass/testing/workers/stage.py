@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from windlass.client.app import App
 from windlass.core.jobs.job import Job
+from windlass.errors import ConfigError
 from windlass.testing.workers.proxy import LossyProxy
 from windlass.worker.processes import kill_marked
 
@@ -47,21 +48,16 @@ class Stage:
 
     def __enter__(self) -> "Stage":
         folder = Path(self._made.enter_context(TemporaryDirectory(prefix="windlass-check-")))
-        store, port = f"sqlite:///{folder}/jobs.db", _free_port()
-        self._port = port
+        store, self._port = f"sqlite:///{folder}/jobs.db", _free_port()
         self.app = App(store)
         self._made.callback(self.app.close)
         self.token = self.app.tokens.create("checked-worker", ["work"]).text
-        self._log = (folder / "server.log").open("wb")
-        self._made.callback(self._log.close)
-        words = ["-m", "windlass", "serve", "--store", store, "--port", str(port), "--unready", "0s"]
-        server = subprocess.Popen(
-            [sys.executable, *words, "--worker-lease", f"{LEASE:g}s"], stdout=self._log, stderr=subprocess.STDOUT
-        )
-        self._made.callback(server.wait)
-        self._made.callback(server.terminate)
-        self.until(lambda: _is_ready(port), "the server of the check does not start")
-        self.proxy = self._made.enter_context(LossyProxy("127.0.0.1", port))
+        try:
+            self._start_server(store, folder / "server.log")
+        except BaseException:
+            self._made.close()
+            raise
+        self.proxy = self._made.enter_context(LossyProxy("127.0.0.1", self._port))
         return self
 
     def __exit__(
@@ -69,6 +65,18 @@ class Stage:
     ) -> None:
         self.kill()
         self._made.close()
+
+    def _start_server(self, store: str, log: Path) -> None:
+        words = ["-m", "windlass", "serve", "--store", store, "--port", str(self._port), "--unready", "0s"]
+        out = self._made.enter_context(log.open("wb"))
+        server = subprocess.Popen(
+            [sys.executable, *words, "--worker-lease", f"{LEASE:g}s"], stdout=out, stderr=subprocess.STDOUT
+        )
+        self._made.callback(server.wait)
+        self._made.callback(server.terminate)
+        self.until(lambda: server.poll() is not None or _is_ready(self._port), "the server does not start")
+        if server.poll() is not None:
+            raise ConfigError(f"windlass serve does not start: {log.read_text(errors='replace').strip()}")
 
     def start(self) -> None:
         """Start the worker, unless it runs."""
