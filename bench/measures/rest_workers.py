@@ -77,7 +77,7 @@ def _idle(context: BenchContext, rates: Rates) -> None:
 async def _poll(context: BenchContext, server: Server) -> tuple[float, float]:
     """The share of a core, and store calls per second, while claims wait for jobs that never come."""
     tasks = [asyncio.create_task(_wait(server, number)) for number in range(context.scale.polls)]
-    while await asyncio.to_thread(_open_workers, server) < len(tasks):
+    while await asyncio.to_thread(_open_workers, server) < len(tasks):  # noqa: ASYNC110
         await asyncio.sleep(0.2)
     await asyncio.sleep(SETTLE_SECONDS)
     used, calls, began = server.usage().cpu, await asyncio.to_thread(_store_calls, server), time.perf_counter()

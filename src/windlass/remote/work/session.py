@@ -60,7 +60,7 @@ class WorkSession:
         return found.jobs
 
     async def find(self, keys: Iterable[AttemptKey]) -> None:
-        """Learn who holds these attempts: a supervisor writes about attempts that its runner claimed."""
+        """Learn which leases hold these attempts: a supervisor writes about attempts that its runner claimed."""
         missing = {key for key in keys if key not in self.holders}
         for runner in list(self.cancels) if missing else ():
             await self.held(runner)
