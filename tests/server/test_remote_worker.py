@@ -88,6 +88,7 @@ def test_a_stopped_worker_finishes_its_jobs_and_signs_off(remote: Remote) -> Non
     assert remote.app.workers.list() == []
 
 
+@pytest.mark.extended
 def test_a_second_signal_puts_running_jobs_back_uncounted(remote: Remote) -> None:
     id_ = remote.enqueue("wait", {"file": str(remote.folder / "never")})
     worker = remote.worker()
@@ -207,6 +208,7 @@ def test_a_lost_answer_neither_loses_a_job_nor_runs_it_twice(remote: Remote, pat
     assert lost
 
 
+@pytest.mark.extended
 def test_a_connection_cut_before_the_settlement_arrived_loses_nothing(remote: Remote) -> None:
     cut: list[Exchange] = []
 
