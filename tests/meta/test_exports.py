@@ -25,7 +25,7 @@ PUBLIC = [
     *("QueueClosed", "QueueNotFound", "QueueOptions", "QueueRules", "QueueSettings", "Rate", "Reason"),
     *("Recent", "ResultUnavailable", "Results", "Retry", "Schedule", "ScheduleNotFound", "ScheduleOptions"),
     *("ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Scope", "Series", "Snooze", "State", "Status"),
-    *("Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
+    *("Steps", "StoreUnavailable", "StoreUnusable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
     *("TokenNotFound", "UnknownTask", "UseAsync", "Why", "WindlassError", "WorkerInfo", "__version__", "chain"),
     *("current_context", "current_job", "group"),
 ]

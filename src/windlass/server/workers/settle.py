@@ -39,7 +39,10 @@ class RemoteError(Exception):
     """What a handler in another language raised."""
 
 
-_ANSWERS = {None: ItemAnswer.INVALID, **{each: ItemAnswer(each.value) for each in Settled}}
+_ANSWERS: dict[Settled | None, ItemAnswer] = {
+    None: ItemAnswer.INVALID,
+    **{each: ItemAnswer(each.value) for each in Settled},
+}
 Decided = tuple[SettlementBody, Claimed, Settlement]
 
 

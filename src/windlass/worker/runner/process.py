@@ -107,9 +107,7 @@ async def serve(config: RunnerConfig) -> None:
     if not engine.orphan:
         channel.send(Goodbye())
         await channel.drain()
-        if isinstance(engine.failure, StoreUnusable):
-            return
-        if engine.failure is not None:
+        if engine.failure is not None and not isinstance(engine.failure, StoreUnusable):
             raise engine.failure  # after our goodbye: our jobs are requeued, and none is charged for it
         await store.close()
     # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
