@@ -69,12 +69,12 @@ run() {
   rm -f "$folder/cancelled"
   jq -c .payload "$folder/job" | "handle_${type//[^A-Za-z0-9]/_}" >"$folder/result" 2>"$folder/errors" &
   local handler=$!
-  beat $handler &
-  local beside=$!
-  if [ -n "$timeout" ]; then limit $handler & beside="$beside $!"; fi
+  beat $handler & local beating=$!; disown
+  local limiting=
+  if [ -n "$timeout" ]; then limit $handler & limiting=$!; disown; fi
   wait $handler; local code=$?
   while kill -0 $handler 2>/dev/null; do wait $handler; code=$?; done  # a signal interrupts the first wait
-  for each in $beside; do end_handler "$each"; done
+  [ -z "$limiting" ] || end_handler "$limiting"
   if [ -e "$folder/cancelled" ]; then
     settlement='{"outcome": "cancelled"}'
   elif [ $code = 0 ]; then
@@ -87,6 +87,7 @@ run() {
   body=$(jq -nc --arg w "$worker" --arg id "$id" --argjson attempt "$attempt" --argjson settlement "$settlement" \
     '{worker: $w, settlements: [{id: $id, attempt: $attempt} + $settlement]}')
   persist "$folder/settled" /claims/settle "$body" || new_id
+  end_handler "$beating"  # not before: the lease must last until the settlement is answered
 }
 
 new_id

@@ -27,6 +27,7 @@ T = TypeVar("T")
 LEASE = 2.0
 """Seconds. Short, so that a check of silence does not take long."""
 PATIENCE = 30.0
+START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 QUEUE = "check"
 MARK = "WINDLASS_CHECK"
@@ -74,7 +75,9 @@ class Stage:
         )
         self._made.callback(server.wait)
         self._made.callback(server.terminate)
-        self.until(lambda: server.poll() is not None or _is_ready(self._port), "the server does not start")
+        self.until(
+            lambda: server.poll() is not None or _is_ready(self._port), "the server does not start", START_SECONDS
+        )
         if server.poll() is not None:
             raise ConfigError(f"windlass serve does not start: {log.read_text(errors='replace').strip()}")
 
