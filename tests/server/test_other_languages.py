@@ -201,7 +201,7 @@ def test_a_worker_in_rust_runs_jobs_and_ends_when_it_is_told_to(foreign: Foreign
 
 
 def test_a_worker_in_rust_outlives_its_server_and_its_jobs_outlive_it(foreign: Foreign) -> None:
-    ids = [foreign.app.enqueue("check.slow", {"seconds": 5}).id for _ in range(3)]
+    ids = [foreign.app.enqueue("check.slow", {"seconds": 3}).id for _ in range(3)]
     worker = foreign.rust()
     until(lambda: all(job.status == "running" for job in foreign.jobs(*ids)), "all run")
     lease = foreign.jobs(ids[0])[0].lease_expires_at

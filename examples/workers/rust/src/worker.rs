@@ -251,7 +251,7 @@ impl Worker {
                 }
                 _ => sleep(Duration::from_secs_f64(pause)),
             }
-            pause = f64::min(2.0 * pause, 5.0);
+            pause = f64::min(2.0 * pause, 1.0); // well below a lease
         }
     }
 
