@@ -100,7 +100,8 @@ class Stage:
         if self._worker is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._worker.pid, signal.SIGKILL)
-            kill_marked(f"{MARK}={self._mark}")  # what it started in sessions of their own
+            with suppress(OSError):  # no /proc here
+                kill_marked(f"{MARK}={self._mark}")  # what it started in sessions of their own
             self._worker.wait()
 
     def terminate(self) -> None:
