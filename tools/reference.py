@@ -33,7 +33,7 @@ from windlass.contrib.django import fresh_connections
 from windlass.contrib.otel import measure_jobs, trace_jobs
 from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
-from windlass.remote import RemoteApp
+from windlass.remote import RemoteApp, Worker
 from windlass.server.application import asgi
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
@@ -224,6 +224,9 @@ def python_page() -> Iterator[str]:
     yield from _section("windlass.remote.RemoteApp", RemoteApp)
     yield ""
     yield calls("RemoteApp", RemoteApp.__init__)
+    yield from _section("windlass.remote.Worker", Worker)
+    yield ""
+    yield calls("Worker", Worker.__init__)
 
 
 def _options(thing: Any, name: str) -> Iterator[str]:
