@@ -221,12 +221,8 @@ def python_page() -> Iterator[str]:
         yield from _section(f"{module}.{function.__name__}", function)
         yield ""
         yield calls(function.__name__, function)
-    yield from _section("windlass.remote.RemoteApp", RemoteApp)
-    yield ""
-    yield calls("RemoteApp", RemoteApp.__init__)
-    yield from _section("windlass.remote.Worker", Worker)
-    yield ""
-    yield calls("Worker", Worker.__init__)
+    for each in (RemoteApp, Worker):
+        yield from (*_section(f"windlass.remote.{each.__name__}", each), "", calls(each.__name__, each.__init__))
 
 
 def _options(thing: Any, name: str) -> Iterator[str]:
