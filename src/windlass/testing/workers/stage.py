@@ -132,6 +132,8 @@ class Stage:
         for job in self.app.jobs.iter(queue=QUEUE):
             if not job.finished:
                 self.app.jobs.cancel(job.id)
+        # A claim that it left open could take a job of the next rule.
+        self.until(lambda: not self.types(), "the server does not end its lease")
 
     def types(self) -> frozenset[str]:
         """The types of the workers that have a lease."""
