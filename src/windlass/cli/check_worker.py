@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.output import print_json
+from windlass.cli.json_output import print_json
 
 
 def check_worker(
