@@ -71,6 +71,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """For a worker to start."""
     schedules: int
     """With the same tick."""
+    polls: int
+    """Claims of REST workers that wait."""
 
 
 FULL = Scale(
@@ -101,6 +103,7 @@ FULL = Scale(
     ahead_seconds=40.0,
     start_seconds=5.0,
     schedules=10_000,
+    polls=1_000,
 )
 QUICK = Scale(
     rounds=1,
@@ -130,6 +133,7 @@ QUICK = Scale(
     ahead_seconds=3.0,
     start_seconds=1.0,
     schedules=20,
+    polls=20,
 )
 
 VERY_FULL = (0, 1_000_000, 10_000_000)

@@ -29,6 +29,7 @@ from bench.measures import (
     profile,
     requests,
     rest,
+    rest_workers,
     schedules,
 )
 from bench.peer import find_peers
@@ -66,6 +67,7 @@ class Measurement(StrEnum):
     PROFILE = "profile"
     REQUESTS = "requests"
     REST = "rest"
+    REST_WORKERS = "rest-workers"
     SCHEDULES = "schedules"
     CAPACITY = "capacity"
 
@@ -89,6 +91,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.PROFILE: profile.measure,
     Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
+    Measurement.REST_WORKERS: rest_workers.measure,
     Measurement.SCHEDULES: schedules.measure,
     Measurement.CAPACITY: capacity.measure,
 }

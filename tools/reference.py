@@ -34,7 +34,7 @@ from windlass.contrib.django import fresh_connections
 from windlass.contrib.otel import measure_jobs, trace_jobs
 from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
-from windlass.remote import RemoteApp
+from windlass.remote import RemoteApp, Worker
 from windlass.server import asgi, wsgi
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
@@ -222,9 +222,8 @@ def python_page() -> Iterator[str]:
         yield from _section(f"{module}.{function.__name__}", function)
         yield ""
         yield calls(function.__name__, function)
-    yield from _section("windlass.remote.RemoteApp", RemoteApp)
-    yield ""
-    yield calls("RemoteApp", RemoteApp.__init__)
+    for each in (RemoteApp, Worker):
+        yield from (*_section(f"windlass.remote.{each.__name__}", each), "", calls(each.__name__, each.__init__))
 
 
 def _options(thing: Any, name: str) -> Iterator[str]:

@@ -43,27 +43,38 @@ persist() {
   done
 }
 
+end_handler() { pkill -P "$1"; kill "$1"; } 2>/dev/null
+
 # Beat while the job runs; end its handler if it is to be cancelled, or if the lease is lost.
 beat() {
-  while sleep "${BEAT:-5}"; do
-    persist "$folder/beat" /claims/beat "$(jq -nc --arg w "$worker" '{worker: $w}')" || { kill "$1"; return; }
+  while sleep "$beat_after"; do
+    persist "$folder/beat" /claims/beat "$(jq -nc --arg w "$worker" '{worker: $w}')" || { end_handler "$1"; return; }
     if jq -e --arg id "$id" '.cancels[] | select(.id == $id)' "$folder/beat.answer" >/dev/null; then
       touch "$folder/cancelled"
-      kill "$1"
+      end_handler "$1"
     fi
   done
 }
 
+# End the handler when its time is over.
+limit() {
+  sleep "$timeout"
+  echo "longer than its timeout of $timeout s" >>"$folder/errors"
+  end_handler "$1"
+}
+
 run() {
   id=$(jq -r .id "$folder/job"); attempt=$(jq .attempt "$folder/job"); type=$(jq -r .type "$folder/job")
+  timeout=$(jq '.timeout // empty' "$folder/job"); beat_after=$(jq .beat_after "$folder/claim.answer")
   rm -f "$folder/cancelled"
   jq -c .payload "$folder/job" | "handle_${type//[^A-Za-z0-9]/_}" >"$folder/result" 2>"$folder/errors" &
   local handler=$!
-  beat $handler &
-  local beating=$!
+  beat $handler & local beating=$!; disown
+  local limiting=
+  if [ -n "$timeout" ]; then limit $handler & limiting=$!; disown; fi
   wait $handler; local code=$?
   while kill -0 $handler 2>/dev/null; do wait $handler; code=$?; done  # a signal interrupts the first wait
-  kill $beating 2>/dev/null
+  [ -z "$limiting" ] || end_handler "$limiting"
   if [ -e "$folder/cancelled" ]; then
     settlement='{"outcome": "cancelled"}'
   elif [ $code = 0 ]; then
@@ -76,6 +87,7 @@ run() {
   body=$(jq -nc --arg w "$worker" --arg id "$id" --argjson attempt "$attempt" --argjson settlement "$settlement" \
     '{worker: $w, settlements: [{id: $id, attempt: $attempt} + $settlement]}')
   persist "$folder/settled" /claims/settle "$body" || new_id
+  end_handler "$beating"  # not before: the lease must last until the settlement is answered
 }
 
 new_id

@@ -28,7 +28,8 @@
     ├── NotAllowedNow           the job's status does not allow this move
     ├── LeaseLost               this runner's lease is gone; it may claim nothing more
     └── StoreUnavailable
-        └── SchemaMismatch
+        └── StoreUnusable       waiting does not help
+            └── SchemaMismatch
 
 Each class has a `code` that never changes: it is what REST answers and what programs compare.
 """
@@ -74,10 +75,7 @@ class InvalidName(InvalidInput):
 
 
 class InvalidTime(InvalidInput):
-    """A moment or duration is naive, negative, not finite or out of range; or a cron expression cannot be read.
-
-    Of an expression, `text` is all of it and `part` the first and last place (exclusive) of what is wrong.
-    """
+    """A moment or duration is naive, negative or out of range; or a cron expression (`text`) is wrong at `part`."""
 
     code = "invalid_time"
 
@@ -148,10 +146,7 @@ class QueueClosed(EnqueueFailed):
 
 
 class EnqueueUnknown(WindlassError):
-    """The store did not answer in time, or failed half-way: the jobs may or may not be stored, or only a part is.
-
-    Enqueueing the same ids again (`using(id=...)`) is safe and never doubles a job.
-    """
+    """The jobs may or may not be stored, or only a part: enqueue the same ids again, that never doubles a job."""
 
     code = "enqueue_unknown"
 
@@ -292,7 +287,13 @@ class StoreUnavailable(WindlassError):
         self.maybe_done, self.lasting = maybe_done, lasting
 
 
-class SchemaMismatch(StoreUnavailable):
+class StoreUnusable(StoreUnavailable):
+    """The store does not serve this process, however long it waits."""
+
+    code = "store_unusable"
+
+
+class SchemaMismatch(StoreUnusable):
     """The store's schema is not one that this version can use."""
 
     code = "schema_mismatch"

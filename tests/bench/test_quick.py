@@ -1,6 +1,7 @@
 """`python -m bench --quick` from end to end: it measures, shows and writes. The figures mean nothing."""
 
 import json
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -52,6 +53,16 @@ def test_the_rest_server_is_compared_with_the_client(tmp_path: Path) -> None:
     assert rows["POST /jobs, one connection"]["base"]["name"] == "the client, one by one"
     assert rows["errors"]["rounds"] == [0]
     assert all(row["rounds"][0] > 0 for name, row in rows.items() if name != "errors")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node here")
+def test_a_worker_in_node_is_compared_with_a_native_runner(tmp_path: Path) -> None:
+    ran = run_bench(tmp_path, "--quick", "rest-workers", "--json")
+    assert ran.returncode == 0, ran.stderr
+    (section,) = (each["section"] for each in json.loads(ran.stdout)["results"])
+    rows = {row["name"]: row for row in section["rows"]}
+    assert rows["a worker in Node, batches of 100"]["base"]["name"] == "a native runner"
+    assert {"processor of the server", "20 waiting claims", "store calls meanwhile"} < set(rows)
 
 
 def test_chains_and_delays_are_compared_with_jobs_that_wait_for_nothing(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ PUBLIC = [
     *("QueueClosed", "QueueNotFound", "QueueOptions", "QueueRules", "QueueSettings", "Rate", "Reason"),
     *("Recent", "ResultUnavailable", "Results", "Retry", "Schedule", "ScheduleNotFound", "ScheduleOptions"),
     *("ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Scope", "Series", "Snooze", "State", "Status"),
-    *("Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
+    *("Steps", "StoreUnavailable", "StoreUnusable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
     *(
         "TokenNotFound",
         "UnknownTask",

@@ -9,14 +9,17 @@ from tests.meta.tree import ROOT, SOURCE, functions, name_of, python_files
 
 LAZY = {
     "src/windlass/cli/bench.py",
+    "src/windlass/cli/check_worker.py",
     "src/windlass/cli/dev.py",
     "src/windlass/cli/reach.py",
     "src/windlass/cli/run.py",
     "src/windlass/cli/serve.py",
     "src/windlass/client/embedded.py",
     "src/windlass/client/runtime/loops.py",
+    "src/windlass/remote/worker.py",
     "src/windlass/server/__init__.py",
     "src/windlass/store/open.py",
+    "src/windlass/worker/through_server.py",
 }
 """Where an import may stand inside a function: what an extra brings, and uvloop, need not be there, and only a
 process that runs a worker loads it.

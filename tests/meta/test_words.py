@@ -56,7 +56,7 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 def test_the_commands_are_these() -> None:
     alone = ["bench", "demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
     alone += ["jobs", "dead", "queues", "schedules", "flows", "workers", "serve", "token", "audit", "scale"]
-    alone += ["webhooks"]
+    alone += ["webhooks", "check-worker"]
     grouped = {
         "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],

@@ -1,4 +1,4 @@
-"""The workers of examples/workers: JavaScript and shell, killed, stopped, and without their server for a while."""
+"""The workers of examples/workers: killed, stopped, and without their server for a while."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.rust import rust_worker
 from tests.server.test_serve import Served
 from tests.support.processes import until
 from windlass import App
@@ -68,6 +69,9 @@ class Foreign:
     def shell(self, **more: str) -> subprocess.Popen[bytes]:
         self.environment.update(more)
         return self._start([str(EXAMPLES / "worker.sh")])
+
+    def rust(self) -> subprocess.Popen[bytes]:
+        return self._start([rust_worker()])
 
     def _start(self, words: list[str]) -> subprocess.Popen[bytes]:
         self.workers.append(subprocess.Popen(words, env=self.environment, start_new_session=True))
@@ -162,7 +166,7 @@ def test_a_cancelled_job_ends_in_javascript(foreign: Foreign) -> None:
 def test_a_worker_in_shell_runs_jobs_and_ends_when_it_is_told_to(foreign: Foreign) -> None:
     ids = [foreign.app.enqueue("mail.welcome", {"user_id": n}).id for n in range(3)]
     failed = foreign.app.enqueue("unknown.handler", {}, max_attempts=1).id
-    worker = foreign.shell(TYPES="mail.welcome,unknown.handler", BEAT="0.5")
+    worker = foreign.shell(TYPES="mail.welcome,unknown.handler")
     until(lambda: foreign.completed(ids), "all jobs are completed")
     assert [job.result for job in foreign.jobs(*ids)] == [{"sent": n} for n in range(3)]
     until(lambda: foreign.jobs(failed)[0].status == "dead", "the failing one is dead")
@@ -176,9 +180,41 @@ def test_the_job_of_a_killed_worker_in_shell_runs_again(foreign: Foreign) -> Non
     script = foreign.folder / "slow"
     script.write_text("handle_slow() { touch '%s'; sleep 600; }\n" % (foreign.folder / "begun"))
     id_ = foreign.app.enqueue("slow", {}).id
-    worker = foreign.shell(TYPES="slow", BASH_ENV=str(script), BEAT="0.5")
+    worker = foreign.shell(TYPES="slow", BASH_ENV=str(script))
     until(lambda: (foreign.folder / "begun").exists(), "it has begun")
     os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
     until(lambda: foreign.jobs(id_)[0].status == "pending", "it waits for another worker")
     assert foreign.jobs(id_)[0].crashes == 1
+
+
+def test_a_worker_in_rust_runs_jobs_and_ends_when_it_is_told_to(foreign: Foreign) -> None:
+    ids = [foreign.app.enqueue("check.echo", {"value": n}).id for n in range(50)]
+    failed = foreign.app.enqueue("check.fail", {"message": "not this one"}, max_attempts=1).id
+    worker = foreign.rust()
+    until(lambda: foreign.completed(ids), "all jobs are completed")
+    assert [job.result for job in foreign.jobs(*ids)] == list(range(50))
+    until(lambda: foreign.jobs(failed)[0].status == "dead", "the failing one is dead")
+    worker.terminate()
+    assert worker.wait(30) == 0
+    assert foreign.app.workers.list() == []
+
+
+def test_a_worker_in_rust_outlives_its_server_and_its_jobs_outlive_it(foreign: Foreign) -> None:
+    ids = [foreign.app.enqueue("check.slow", {"seconds": 3}).id for _ in range(3)]
+    worker = foreign.rust()
+    until(lambda: all(job.status == "running" for job in foreign.jobs(*ids)), "all run")
+    lease = foreign.jobs(ids[0])[0].lease_expires_at
+    assert lease is not None
+
+    def wait() -> None:
+        until(lambda: datetime.now(UTC) > lease, "the lease is over")
+
+    foreign.restart_server(after=wait)
+    until(lambda: foreign.completed(ids), "all jobs are completed")
+    last = foreign.app.enqueue("check.slow", {"seconds": 600}).id
+    until(lambda: foreign.jobs(last)[0].status == "running", "it runs")
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+    until(lambda: foreign.jobs(last)[0].status == "pending", "it waits for another worker")
+    assert foreign.jobs(last)[0].crashes == 1

@@ -164,8 +164,6 @@ def test_what_only_the_app_of_a_worker_declares_is_refused(remote: RemoteApp) ->
         remote.queue("mail", max_concurrency=1)
     with pytest.raises(InvalidOption, match="schedule: is declared by the app of a worker"):
         remote.schedule("daily", _job(remote, 1), cron="0 9 * * *")
-    with pytest.raises(InvalidOption, match="worker: needs the store itself"):
-        remote.worker()
 
 
 def test_without_httpx_the_import_names_the_extra() -> None:

@@ -21,6 +21,7 @@ COMMANDS = {
     "migrate": "run:migrate",
     "doctor": "doctor:doctor",
     "bench": "bench:bench",
+    "check-worker": "check_worker:check_worker",
     "jobs": "jobs.commands:jobs",
     "dead": "jobs.dead:dead",
     "queues": "queues.commands:queues",

@@ -71,6 +71,15 @@ AppArgument = Annotated[
 WorkAppOption = Annotated[
     str | None, typer.Option("--app", envvar=APP_VARIABLE, help="Where your App is: the same as the argument.")
 ]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        envvar=SERVER_VARIABLE,
+        help="Work through a REST server, with its token in WINDLASS_TOKEN: for machines that may not reach the "
+        "store. The server decides how long the lease is.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of a table.")]
 
 
@@ -128,6 +137,22 @@ def app_to_work(context: typer.Context, argument: str | None, option: str | None
     if (found := named_app(context, argument, option)) is None:
         raise typer.BadParameter(f"name your app: windlass {context.info_name} shop:app, or {APP_VARIABLE}")
     return found
+
+
+def server_to_work(context: typer.Context, server: str | None) -> str:
+    """The server that a worker goes through; empty: it has a store. What only a store offers is refused."""
+    if server is None:
+        return ""
+    if not server.strip():
+        raise ConfigError(empty(SERVER_VARIABLE))
+    if not is_server(server):
+        raise ConfigError(f"--server {server}: should be a URL such as https://jobs.example.com")
+    for name, advice in (("lease", "the server decides it: windlass serve --worker-lease"), ("until_empty", "")):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            reason = advice or "it needs the store itself"
+            raise ConfigError(f"--{name.replace('_', '-')} cannot be used with --server: {reason}")
+    return server.rstrip("/")
 
 
 def _server(store: str | None) -> str | None:
@@ -200,7 +225,7 @@ def _load(path: str) -> App:
 def worker_settings() -> dict[str, Any]:
     """The [worker] table of the settings file: option names without dashes."""
     settings = read_settings(current_folder())
-    table, options = settings.table("worker"), {*WorkerConfig.__struct_fields__} - {"app"}
+    table, options = settings.table("worker"), {*WorkerConfig.__struct_fields__} - {"app", "token"}
     if unknown := sorted(table.keys() - options):
         known = ", ".join(sorted(options))
         raise ConfigError(

@@ -4,6 +4,7 @@ What only one command needs is imported in it, so that the others start faster.
 """
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -15,17 +16,20 @@ from windlass.cli.reach import (
     BlobsOption,
     LogFormatOption,
     OwnStoreOption,
+    ServerOption,
     WorkAppOption,
     app_to_work,
     reach,
+    server_to_work,
 )
-from windlass.client.app import App
+from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.runtime import loops
 from windlass.core.events import Emit
 from windlass.core.moments import parse_duration
 from windlass.observe.logs import check_format, log_events
 from windlass.store.open import open_store
 from windlass.worker.config import WorkerConfig, parse_queues
+from windlass.worker.store_retry import retry_within
 
 
 def flag(name: str, text: str) -> Any:
@@ -57,9 +61,11 @@ def worker(
     ] = False,
     verbose: Annotated[bool, flag("verbose", "Log claims and completions too.")] = False,
     log_format: LogFormatOption = "text",
+    server: ServerOption = None,
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
+        server=server_to_work(context, server),
         app=app_to_work(context, app, option),
         queues=parse_queues(queues.split(",")) if queues else {},
         concurrency=concurrency,
@@ -94,8 +100,13 @@ def demo(
 
 async def _work(config: WorkerConfig) -> int:
     from windlass.worker.supervisor.supervisor import Supervisor
+    from windlass.worker.through_server import with_servers_lease
 
-    return await Supervisor(config, log_events(verbose=config.verbose, format=config.log_format)).run()
+    emit = log_events(verbose=config.verbose, format=config.log_format)
+    if config.server:
+        ask = partial(with_servers_lease, config)
+        config = await retry_within(CLIENT_DEADLINE, config.server, "asking the server", ask, emit)
+    return await Supervisor(config, emit).run()
 
 
 def coordinator(

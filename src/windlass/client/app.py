@@ -121,7 +121,7 @@ class App(Producer):
     @property
     def blobs(self) -> str | None:
         """The absolute folder for large payloads and results; None without one."""
-        return self._location.blobs
+        return self._location.blobs if self._store_handle.has_blobs else None
 
     @property
     def clock(self) -> ManualClock:

@@ -25,7 +25,7 @@ from windlass.client.verbs.jobs import Jobs
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.names import check_name
-from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, SchemaMismatch, StoreUnavailable
+from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, StoreUnavailable, StoreUnusable
 from windlass.observe.tracing import with_trace
 from windlass.store.contract import Store
 
@@ -180,6 +180,6 @@ class Producer(Registrar):
         except StoreUnavailable as error:
             if error.maybe_done and store is not None:
                 raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
-            if isinstance(error, SchemaMismatch):
+            if isinstance(error, StoreUnusable):
                 raise
             raise EnqueueFailed(f"nothing was stored: {error}") from error

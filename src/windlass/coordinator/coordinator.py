@@ -11,7 +11,7 @@ from windlass.blobs.offload import Offload
 from windlass.coordinator.duties import Duty, duties
 from windlass.core.events import ClockJumped, DutyFailed, Emit, LeadershipGained, LeadershipLost, StoreRecovered
 from windlass.core.moments import SECOND, Micros
-from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.errors import StoreUnavailable, StoreUnusable
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
 from windlass.store.records import Campaign
@@ -80,7 +80,7 @@ class Coordinator:
     async def _campaign(self, now: float) -> None:
         try:
             term = await self._store.leader.campaign(Campaign(self._candidate, int(TERM_SECONDS * SECOND)))
-        except SchemaMismatch:
+        except StoreUnusable:
             raise
         except Exception as error:
             # Any error: a worker that cannot lead still works, and campaigns again.
@@ -99,7 +99,7 @@ class Coordinator:
     async def _perform(self, duty: Duty) -> float:
         try:
             pause = await duty.run()
-        except SchemaMismatch:
+        except StoreUnusable:
             raise
         except Exception as error:
             # Any error: the other duties go on, and this one is tried again.

@@ -1,4 +1,4 @@
-"""An app behind a REST server: the face of `App` for programs without access to the store."""
+"""An app behind a REST server, and a worker: for programs and machines without access to the store."""
 
 try:
     from windlass.remote.app import RemoteApp
@@ -6,6 +6,7 @@ except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise
     raise ModuleNotFoundError("windlass.remote needs httpx: pip install 'windlass[remote]'", name="httpx") from None
-from windlass.remote.problems import RemoteRefused
+from windlass.remote.problems import RemoteRefused, TokenRefused
+from windlass.remote.worker import Worker
 
-__all__ = ["RemoteApp", "RemoteRefused"]
+__all__ = ["RemoteApp", "RemoteRefused", "TokenRefused", "Worker"]

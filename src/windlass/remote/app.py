@@ -5,24 +5,20 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, Never, TypeVar, Unpack
 
-import msgspec
-
 from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.handle import Handle
 from windlass.core.flow.queue import QueueOptions
-from windlass.core.graphs.ids import FLOW_TYPE
-from windlass.core.groups.ids import is_group_id
-from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
-from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime
-from windlass.core.names import with_field
+from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.status import Status
-from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidInput, InvalidOption, JobCancelled, StoreUnavailable
+from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, JobCancelled, StoreUnavailable
 from windlass.remote.connection import Connection
+from windlass.remote.enqueue import enqueue
 from windlass.remote.flows import RemoteFlows
 from windlass.remote.problems import RemoteRefused
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
-from windlass.server.enqueue import MAX_BULK, BulkReceipt
+from windlass.remote.worker import Worker
 from windlass.server.jobs import JobRecord
 from windlass.server.operation import MissingScope
 from windlass.server.problem import Problem
@@ -38,7 +34,7 @@ class RemoteApp(App):
 
     It enqueues jobs, of its own tasks or by name, and has `jobs`, `flows`, `queues`, `schedules`, `workers` and
     `stats` of App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot take part in a
-    transaction, run a worker, or enqueue chains and flows. Server and token default to WINDLASS_SERVER and
+    transaction, or enqueue chains and flows. Server and token default to WINDLASS_SERVER and
     WINDLASS_TOKEN.
     """
 
@@ -70,15 +66,17 @@ class RemoteApp(App):
         """Refused: the app of a worker declares schedules. `schedules.add` makes one."""
         raise _not_here("schedule", "schedules.add(...)")
 
-    def worker(self, **options: Any) -> Never:
-        """Refused: a worker needs the store itself."""
-        raise InvalidOption("worker", f"needs the store itself, and {self.store} is a server: use App(...)")
+    def worker(self, **options: Any) -> Worker:
+        """A worker in this process, through the server: see `windlass.remote.Worker`."""
+        return Worker(self, **options)
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; the next verb opens new ones."""
         await self._connection.close()
 
     async def _ready(self) -> Store:
+        if self._store_handle.opened is not None:
+            return self._store_handle.connect()  # in a worker
         raise InvalidOption("server", f"this needs the store itself, and {self.store} is a server")
 
     def _works_without_loop(self) -> bool:
@@ -90,20 +88,12 @@ class RemoteApp(App):
     async def _enqueue(self, jobs: Sequence[NewJob], connection: object = None) -> list[Enqueued]:
         if connection is not None:
             raise InvalidOption("connection", "a server cannot take part in a transaction of yours")
-        if len(jobs) > MAX_BULK:
-            raise InvalidOption("jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} at once through a server")
-        body = {"jobs": [_request(job) for job in jobs]}
         try:
-            receipt = await self._connection.call("POST", "/jobs/bulk", BulkReceipt, body=body)
-        except InvalidInput as error:
-            if len(jobs) > 1:
-                raise
-            raise with_field(error, error.field.removeprefix("jobs[0].")) from None
+            return await enqueue(self._connection, jobs)
         except StoreUnavailable as error:
             if error.maybe_done:
                 raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
             raise EnqueueFailed(f"nothing was stored: {error}") from error
-        return [Enqueued(each.id, each.existing) for each in receipt.jobs]
 
 
 class RemoteHandle(Handle[T], eq=False):
@@ -142,41 +132,3 @@ class RemoteHandle(Handle[T], eq=False):
 
 def _not_here(what: str, instead: str) -> InvalidOption:
     return InvalidOption(what, f"is declared by the app of a worker, not through a server; to change one: {instead}")
-
-
-def _request(job: NewJob) -> dict[str, Any]:
-    if job.parents or job.result_params or job.flow:
-        what = "group" if job.flow and is_group_id(job.flow) else "chain"
-        what = "flow" if job.type == FLOW_TYPE else what
-        raise InvalidOption(what, "cannot be enqueued through a server")
-    values = {
-        "type": job.type,
-        "payload": msgspec.Raw(job.payload.encode()),
-        "id": job.id,
-        "queue": job.queue,
-        "priority": job.priority,
-        "delay": _seconds(job.delay) or None,
-        "run_at": None if job.run_at is None else to_datetime(job.run_at),
-        "idempotency_key": job.idempotency_key,
-        "idempotency_window": _seconds(job.idempotency_window),
-        "on_conflict": job.on_conflict if job.idempotency_key else None,
-        "concurrency_key": job.concurrency_key,
-        "key_limit": job.key_limit,
-        "key_order": None if job.key_strict is None else "strict" if job.key_strict else "any",
-        "key_rate": None if job.key_rate is None else str(job.key_rate),
-        "rate_cost": job.rate_cost,
-        "tenant": job.tenant,
-        "parent": job.parent,
-        "max_attempts": job.max_attempts,
-        "expires": _seconds(job.expires) if job.expires_at is None else to_datetime(job.expires_at),
-        "tags": list(job.tags) or None,
-        "meta": None if job.meta is None else msgspec.Raw(job.meta.encode()),
-    }
-    given = {name: value for name, value in values.items() if value is not None}
-    if job.timeout is not None:
-        given["timeout"] = None if job.timeout == NO_TIMEOUT else _seconds(job.timeout)
-    return given
-
-
-def _seconds(micros: Micros | None) -> float | None:
-    return None if micros is None else micros / SECOND

@@ -1,9 +1,10 @@
 """Calls of the REST server."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -20,6 +21,20 @@ SERVER_VARIABLE = "WINDLASS_SERVER"
 TOKEN_VARIABLE = "WINDLASS_TOKEN"
 
 
+class _OwnCalls(logging.Filter):
+    """Calls to our server are no news of the program: httpx would log each of them."""
+
+    servers: ClassVar[set[str]] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.INFO or not any(
+            str(each).startswith(tuple(self.servers)) for each in record.args or ()
+        )
+
+
+logging.getLogger("httpx").addFilter(_OwnCalls())
+
+
 class Connection:
     """A server and a token; one pool of connections for each event loop."""
 
@@ -27,10 +42,11 @@ class Connection:
         self.server = (server or os.environ.get(SERVER_VARIABLE, "")).rstrip("/")
         if not self.server.startswith(("http://", "https://")):
             raise ConfigError(f"server {self.server!r} should be a URL such as https://jobs.example.com")
-        self._token = token or os.environ.get(TOKEN_VARIABLE, "")
-        if not self._token:
+        self.token = token or os.environ.get(TOKEN_VARIABLE, "")
+        if not self.token:
             raise ConfigError(f"there is no token for {self.server}: set {TOKEN_VARIABLE}, or give token=")
         self._seconds = seconds
+        _OwnCalls.servers.add(f"{self.server}/")
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 
     async def get(self, path: str, kind: type[T], **query: Any) -> T:
@@ -46,8 +62,12 @@ class Connection:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         version: str | None = None,
+        seconds: float | None = None,
     ) -> T:
-        """The answer, as a value of this type; raises what the verb of `App` raises. `version`: of If-Match."""
+        """The answer, as a value of this type; raises what the verb of `App` raises.
+
+        `version`: of If-Match; `seconds`: instead of the deadline of the connection.
+        """
         given = {name: _text(value) for name, value in (query or {}).items() if value not in (None, (), "")}
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"content-type": "application/json"}
@@ -55,7 +75,12 @@ class Connection:
             headers["if-match"] = etag(version)
         try:
             response = await self._client().request(
-                method, PREFIX + path, params=given, content=content, headers=headers
+                method,
+                PREFIX + path,
+                params=given,
+                content=content,
+                headers=headers,
+                timeout=self._seconds if seconds is None else seconds,
             )
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise StoreUnavailable(f"{self.server}: {_said(error)}") from error
@@ -78,7 +103,7 @@ class Connection:
         found = self._clients.get(loop)
         if found is None:
             found = self._clients[loop] = httpx.AsyncClient(
-                base_url=self.server, headers={"authorization": f"Bearer {self._token}"}, timeout=self._seconds
+                base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=self._seconds
             )
         return found
 

@@ -17,6 +17,12 @@ class RemoteRefused(errors.WindlassError):
         self.code = problem.code  # type: ignore[misc]
 
 
+class TokenRefused(errors.StoreUnusable):
+    """The server does not accept the token of a worker, or not for what the worker does."""
+
+    code = "token_refused"
+
+
 def _after_field(problem: Problem) -> str:
     return problem.title.removeprefix(f"{problem.field}: ")
 
@@ -70,6 +76,7 @@ _ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
     errors.UnknownTask.code: lambda problem: _as_said(errors.UnknownTask(_named(problem)), problem),
     errors.ChangedSince.code: lambda problem: _as_said(errors.ChangedSince("", _version(problem)), problem),
     errors.NotAllowedNow.code: _about_job(lambda job, problem: _as_said(errors.NotAllowedNow("", job, ""), problem)),
+    errors.LeaseLost.code: lambda problem: _as_said(errors.LeaseLost(""), problem),
     errors.BlobUnavailable.code: _about_job(lambda job, problem: errors.BlobUnavailable(job, problem.title)),
 }
 

@@ -36,7 +36,7 @@ from windlass.server.mount.prefix import ROOT_KEY, PrefixedAnswer, without_prefi
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
-from windlass.server.workers import beat, claims, settle
+from windlass.server.workers import beat, claims, held, settle
 from windlass.server.workers.service import WorkerService, check_lease
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -53,6 +53,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *settle.OPERATIONS,
     *beat.OPERATIONS,
     *claims.OPERATIONS,
+    *held.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"

@@ -35,6 +35,10 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     verbose: bool = False
     log_format: str = "text"
     """text, json or logfmt."""
+    server: str = ""
+    """A REST server to work through; empty: the app's store."""
+    token: str = ""
+    """Of an embedded worker. Other processes find it in the environment: arguments are for everyone to see."""
 
     @property
     def beat(self) -> Micros:

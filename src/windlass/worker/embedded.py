@@ -10,30 +10,28 @@ import contextvars
 import os
 import secrets
 import socket
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from weakref import WeakSet
 
-import msgspec
-
 from windlass.client.app import App
 from windlass.core.events import InternalError
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND, Duration, duration
-from windlass.errors import ConfigError, SchemaMismatch
+from windlass.errors import ConfigError, StoreUnusable
 from windlass.native import require_threads
 from windlass.observe.logs import log_event
 from windlass.observe.process import watch_events, watch_store
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
-from windlass.store.open import open_store, redact
+from windlass.store.open import redact
 from windlass.store.records import ProcessRole
 from windlass.worker.channel import Channel, LeaseLapsed, Overdue
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.handlers.attempt import describe_internal_error
+from windlass.worker.handlers.imports import with_imports
 from windlass.worker.handlers.job_logging import add_job_to_records, keeping_job_logs
 from windlass.worker.processes import MARK, kill_marked
 from windlass.worker.runner.engine import Engine
@@ -46,11 +44,11 @@ from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, watch_schema
 from windlass.worker.supervisor.state import SupervisorState
 from windlass.worker.supervisor.watch import Watch
+from windlass.worker.through_server import open_worker_store, redirect_app, with_servers_lease
 
 END_SECONDS = 5.0
 """How long the end of a runner waits for the store; what it could not hand back is rescued after its lease."""
 RESTART_SECONDS = 1.0
-PROGRAM = "__main__"
 
 _running: WeakSet[App] = WeakSet()
 """The apps that have an embedded worker in this process: their hooks and their state are there once."""
@@ -62,8 +60,11 @@ def embedded_worker(
     queues: Iterable[str] | None,
     lease: Duration,
     drain: Duration,
+    *,
+    server: str = "",
+    token: str = "",
 ) -> AbstractAsyncContextManager[None]:
-    """The worker behind `App.worker`; raises ConfigError."""
+    """The worker behind `App.worker`, and behind `windlass.remote.Worker` with a server; raises ConfigError."""
     given = queues.split(",") if isinstance(queues, str) else queues
     config = WorkerConfig(
         app="",
@@ -72,6 +73,8 @@ def embedded_worker(
         concurrency=concurrency,
         lease=duration(lease, "lease"),
         drain=duration(drain, "drain"),
+        server=server,
+        token=token,
     )
     return EmbeddedWorker(app, config.checked(""))
 
@@ -137,16 +140,21 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
     async def _live(self) -> None:
         app, state = self._app, self._state
         with _only_one(app), keeping_job_logs(app.keep_logs, app):
-            self._config = state.config = _for_handler_processes(app, self._config)
+            config = with_imports(app, self._config)
+            ask = partial(with_servers_lease, config)
+            config = await retry_within(app._deadline, config.server, "asking the server", ask, self._emit)
+            self._config = state.config = config
             require_threads()
             add_job_to_records()
             app.offload()  # a relative folder is the one here, wherever handlers may go
             # Two stores, as supervisor and runner have: renewals never wait behind claims and settlements.
-            store = watch_store(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
+            redirect_app(app, self._config.server, self._config.token)
+            store = watch_store(open_worker_store(self._config, app.store, ProcessRole.RUNNER), "runner")
             try:
                 where, opening = redact(app.store), partial(open_with_app, app, store)
                 await retry_within(app._deadline, where, "opening the store", opening, self._emit)
-                await self._register(watch_store(open_store(app.store, opener=ProcessRole.SUPERVISOR), "supervisor"))
+                beside = open_worker_store(self._config, app.store, ProcessRole.SUPERVISOR)
+                await self._register(watch_store(beside, "supervisor"))
                 await self._work(store)
             finally:
                 if state.has_store:
@@ -154,7 +162,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
                 await store.close()
 
     async def _register(self, store: Store) -> None:
-        self._state.set_store(store, hello(self._app, store))
+        self._state.set_store(store, hello(self._app, store, self._config))
         store.leases.hold_liveness_lock(self._state.id)
         await self._registration.register()
         self._leases.beat_at = since_boot()
@@ -198,7 +206,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         while not self._stopping.is_set():
             try:
                 await self._run(store)
-            except SchemaMismatch:
+            except StoreUnusable:
                 raise
             except Exception as error:
                 if not self._ready.is_set():
@@ -273,25 +281,3 @@ def _only_one(app: App) -> Iterator[None]:
         yield
     finally:
         _running.discard(app)
-
-
-def _for_handler_processes(app: App, config: WorkerConfig) -> WorkerConfig:
-    """The settings with what a handler process imports to have the app and its tasks; raises ConfigError."""
-    if app._store_handle.clock is not None:
-        raise ConfigError(f"{app!r} is under test: windlass.testing.arun_all(app) runs its jobs")
-    names = {
-        module: name
-        for module, loaded in list(sys.modules.items())
-        for name, value in list(getattr(loaded, "__dict__", {}).items())
-        if value is app and module != PROGRAM
-    }
-    for definition in app.registry:
-        if definition.in_process and (not names or definition.function.__module__ == PROGRAM):
-            raise ConfigError(
-                f"task {definition.type!r} has run_in='process', and no other process can import it and its app from "
-                "the program or notebook: move both into a module"
-            )
-    tasks = [definition.function.__module__ for definition in app.registry]
-    modules = dict.fromkeys([*names, *(each for each in tasks if each != PROGRAM and each in sys.modules)])
-    path = next((f"{module}:{name}" for module, name in names.items()), "")
-    return msgspec.structs.replace(config, app=path, modules=tuple(modules) if path else ())

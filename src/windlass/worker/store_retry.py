@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from windlass.core.events import Emit, Event, StoreFailed, StoreRecovered
-from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.errors import StoreUnavailable, StoreUnusable
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ async def retry_until_done(doing: str, call: Callable[[], Awaitable[T]], emit: E
     while True:
         try:
             answer = await call()
-        except SchemaMismatch:
+        except StoreUnusable:
             raise
         except Exception as error:
             unexpected = 0 if isinstance(error, StoreUnavailable) else unexpected + 1

@@ -103,7 +103,7 @@ def list_workers(store: StoreOption = None, app: AppOption = None, as_json: Json
         [
             worker.id,
             worker.host,
-            str(worker.pid),
+            "REST" if worker.rest else str(worker.pid),
             f"{worker.processes} × {worker.slots // worker.processes}",
             str(worker.running),
             f"{worker.per_minute:g}",

@@ -11,7 +11,7 @@ from windlass.core.codec import INLINE_LIMIT, check_size, decode, size_of
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Enqueued, Job, NewJob
 from windlass.core.reference import Reference
-from windlass.errors import BlobUnavailable, EnqueueFailed, KeyConflict, SchemaMismatch
+from windlass.errors import BlobUnavailable, EnqueueFailed, KeyConflict, StoreUnusable
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Transition
 
@@ -44,7 +44,7 @@ async def enqueue_large(
     aside = await _offload_all(blobs, jobs)
     try:
         answers = await enqueue([aside.get(i, job) for i, job in enumerate(jobs)])
-    except (EnqueueFailed, KeyConflict, SchemaMismatch):
+    except (EnqueueFailed, KeyConflict, StoreUnusable):
         # It is certain that no row refers to them; after an interrupt, for example, it is not.
         await _take_back(blobs, list(aside.values()))
         raise

@@ -27,10 +27,17 @@ class StoreHandle:
     """An address and the store opened there; a test gives an app another handle for a while."""
 
     def __init__(
-        self, locate: Callable[[], str], opener: Callable[[str], Store], clock: ManualClock | None = None
+        self,
+        locate: Callable[[], str],
+        opener: Callable[[str], Store],
+        clock: ManualClock | None = None,
+        *,
+        has_blobs: bool = True,
     ) -> None:
         """`locate` returns the address; it may read a file, so it is called only when needed."""
         self._locate = locate
+        self.has_blobs = has_blobs
+        """Whether large payloads can be offloaded: not behind a server."""
         self.clock = clock
         """Only in tests; otherwise the machine's time is used."""
         self.written: int | None = None

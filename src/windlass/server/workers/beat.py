@@ -8,11 +8,12 @@ from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption
 from windlass.server.operation import Answer, Call, Operation
 from windlass.server.workers.records import (
+    MAX_CRASHED,
     MAX_LINES,
     MAX_NOTES,
+    AttemptRef,
     BeatAnswer,
     BeatBody,
-    CancelledAttempt,
     EndBody,
     NoteBody,
 )
@@ -39,7 +40,7 @@ async def beat(call: Call) -> Answer:
     notes = [_note(held[each.id, each.attempt], each) for each in body.notes if (each.id, each.attempt) in held]
     if notes:
         await store.jobs.note(notes)
-    cancels = [CancelledAttempt(each.id, each.attempt) for each in await store.leases.cancels(PREFIX + worker.id)]
+    cancels = [AttemptRef(each.id, each.attempt) for each in await store.leases.cancels(PREFIX + worker.id)]
     return Answer(BeatAnswer(cancels=cancels, **lease_of(service.workers)))
 
 
@@ -61,7 +62,10 @@ def _note(job: Claimed, body: NoteBody) -> Note:
 async def end_worker(call: Call) -> Answer:
     """Requeue what the worker holds and end its lease. Repeating it changes nothing."""
     body: EndBody = call.body
-    await service_of(call).workers.end(call.caller, body.worker)
+    if len(body.crashed) > MAX_CRASHED:
+        raise InvalidOption("crashed", f"must be at most {MAX_CRASHED:,}, not {len(body.crashed):,}")
+    crashed = frozenset((each.id, each.attempt) for each in body.crashed)
+    await service_of(call).workers.end(call.caller, body.worker, crashed)
     return Answer(None, 204)
 
 

@@ -1,4 +1,4 @@
-"""Claims of REST workers: POST /claims, and what a worker holds."""
+"""Claims of REST workers: POST /claims."""
 
 import asyncio
 from random import Random
@@ -14,7 +14,7 @@ from windlass.errors import BlobUnavailable, InvalidOption, InvalidPayload, Leas
 from windlass.server.operation import Answer, Call, Operation
 from windlass.server.workers.groups import GROUP_TYPES
 from windlass.server.workers.long_polls import Want
-from windlass.server.workers.payloads import claimed_job
+from windlass.server.workers.payloads import claimed_job, plain_job
 from windlass.server.workers.records import (
     MAX_CLAIMED,
     MAX_NUMBER,
@@ -25,17 +25,14 @@ from windlass.server.workers.records import (
     ClaimAnswer,
     ClaimBody,
     ClaimedJob,
-    HeldAnswer,
 )
 from windlass.server.workers.registry import PREFIX, RestWorker
 from windlass.server.workers.service import WorkerService, lease_of, service_of
 from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__
 
-CHECK_SECONDS = 1.0
+CHECK_SECONDS = 4.0
 """How often a waiting claim checks that its caller is still there, and still allowed."""
-CHECKS = 4
-"""After these it looks for jobs itself, even if nothing woke it."""
 ALONE_SECONDS = 0.25
 MAX_HOST = 255
 _random = Random()
@@ -43,8 +40,12 @@ _random = Random()
 
 async def claim_jobs(call: Call) -> Answer:
     """Claim jobs; wait for them if there are none. A worker's first claim opens its lease."""
-    body = _checked(call)
-    service = service_of(call)
+    return Answer(await claim_for(call, call.body))
+
+
+async def claim_for(call: Call, given: ClaimBody) -> ClaimAnswer:
+    """The answer to a claim."""
+    body, service = _checked(call, given), service_of(call)
     worker = await service.workers.open(call.caller, body.worker, _info(body))
     service.groups.serve(body.queues)
     worker.polls += 1
@@ -55,38 +56,34 @@ async def claim_jobs(call: Call) -> Answer:
         raise
     finally:
         worker.polls -= 1
-    return Answer(ClaimAnswer(jobs=jobs, **lease_of(service.workers)))
-
-
-async def held_jobs(call: Call) -> Answer:
-    """What a worker holds, as after a restart of its own: to be settled, or to be requeued."""
-    service = service_of(call)
-    worker = await service.workers.get(call.caller, call.path["worker"])
-    store = await call.app._ready()
-    return Answer(HeldAnswer(await store.jobs.held(worker.runner)))
+    return ClaimAnswer(jobs=jobs, **lease_of(service.workers))
 
 
 async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: ClaimBody) -> list[ClaimedJob]:
-    loop, want = asyncio.get_running_loop(), Want(tuple(body.queues), tuple(body.types))
+    queues = tuple(queue for queue in body.queues if body.limits.get(queue, body.limit) > 0)
+    if not queues or not body.limit:
+        return []
+    loop, want = asyncio.get_running_loop(), Want(queues, tuple(body.types))
     ends = loop.time() + body.wait
     while True:
         jobs = await _claim(call, service, worker, body)
-        left = ends - loop.time()
-        if jobs or left <= 0 or service.polls.stopping:
+        if jobs or service.polls.stopping or not await _wait(call, service, want, ends):
             return jobs
-        if not await _wait(call, service, want, ends):
-            return []  # the answer would be lost
 
 
 async def _wait(call: Call, service: WorkerService, want: Want, ends: float) -> bool:
-    """Until a claim may find a job; False if the caller is gone."""
-    loop, is_woken, is_connected = asyncio.get_running_loop(), False, True
-    for _ in range(CHECKS):
-        if is_woken or not is_connected or (left := ends - loop.time()) <= 0:
-            break
+    """Until a claim may find a job; False if the time is over, or the caller gone: its answer would be lost.
+
+    It makes no call to the store: one look for all waiting claims says when to claim.
+    """
+    loop = asyncio.get_running_loop()
+    while (left := ends - loop.time()) > 0:
         is_woken = await service.polls.wait(want, min(left, CHECK_SECONDS))
-        is_connected = await _is_connected(call)
-    return is_connected
+        if not await _is_connected(call):
+            return False
+        if is_woken:
+            return True
+    return False
 
 
 async def _is_connected(call: Call) -> bool:
@@ -110,7 +107,7 @@ async def _claim(call: Call, service: WorkerService, worker: RestWorker, body: C
     request = ClaimRequest(
         runner=worker.runner,
         claim=body.claim,
-        quotas=tuple(QueueQuota(queue, limit) for queue in body.queues),
+        quotas=tuple(QueueQuota(queue, quota) for queue in body.queues if (quota := _quota(body, queue, limit))),
         types=tuple(body.types),
         limit=limit,
         shared=True,
@@ -143,7 +140,7 @@ async def _delivered(call: Call, service: WorkerService, worker: RestWorker, job
     delivered, failed = [], []
     for job in jobs:
         try:
-            delivered.append(await claimed_job(call.app, job))
+            delivered.append(plain_job(job) or await claimed_job(call.app, job))
             service.note_claimed(worker, job)
         except (BlobUnavailable, InvalidPayload) as error:
             report = JobError(f"windlass.{type(error).__name__}", str(error))
@@ -153,11 +150,18 @@ async def _delivered(call: Call, service: WorkerService, worker: RestWorker, job
     return delivered
 
 
-def _checked(call: Call) -> ClaimBody:
-    body: ClaimBody = call.body
+def _quota(body: ClaimBody, queue: str, limit: int) -> int:
+    return min(limit, body.limits.get(queue, limit))
+
+
+def _checked(call: Call, body: ClaimBody) -> ClaimBody:
     check_name(body.worker, "worker")
     _check_range("claim", body.claim, 0, MAX_NUMBER)
-    _check_range("limit", body.limit, 1, MAX_CLAIMED)
+    _check_range("limit", body.limit, 0, MAX_CLAIMED)
+    for queue, limit in body.limits.items():
+        if queue not in body.queues:
+            raise InvalidOption(f"limits.{queue:.40}", "is of a queue that the claim does not name")
+        _check_range(f"limits.{queue}", limit, 0, MAX_NUMBER)
     _check_range("wait", body.wait, 0, MAX_WAIT)
     if body.wait:
         call.caller.need_waiting("a claim that waits")
@@ -203,13 +207,5 @@ OPERATIONS = (
         summary="Claim jobs for a worker, and wait for them",
         body=ClaimBody,
         answers={200: ClaimAnswer},
-    ),
-    Operation(
-        method="GET",
-        path="/claims/{worker}",
-        scope=Scope.WORK,
-        handler=held_jobs,
-        summary="The jobs that a worker holds",
-        answers={200: HeldAnswer},
     ),
 )

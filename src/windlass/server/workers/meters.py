@@ -1,11 +1,12 @@
 """Statistics of attempts that REST workers settled, recorded every few seconds."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 from windlass.core.jobs.job import Claimed
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.meter import Buckets, Histogram, Meter, bucket
 from windlass.core.status import Status
 from windlass.observe.process import process_figures
 from windlass.observe.reading import ending_counters
@@ -18,6 +19,10 @@ _COUNTER = {
     Status.CANCELLED: "cancelled",
     Status.SCHEDULED: "snoozed",
 }
+SAMPLE = 8
+"""From this many alike in a call on, only a sample of about this size is timed."""
+
+Ended = tuple[Claimed, Settlement, Micros | None]
 
 
 class RestMeters:
@@ -26,27 +31,49 @@ class RestMeters:
     def __init__(self) -> None:
         self._gathered: dict[tuple[str, str], Meter] = {}
 
-    def add(self, ended: Iterable[tuple[Claimed, Settlement, Micros | None]]) -> None:
+    def add(self, ended: Iterable[Ended]) -> None:
         """Attempts that were settled now, each with its length if it is known; requeued ones do not count."""
-        figures = process_figures()
-        for job, settlement, ran in ended:
-            counter = _COUNTER.get(settlement.status)
-            if counter is None:
-                continue
-            wait = max(0, job.claimed_at - max(job.run_at, job.created_at))
-            times = {} if ran is None else {"wait": histogram([wait]), "run": histogram([ran])}
-            new = Meter(queue=job.queue, type=job.type, **{counter: 1}, **times)  # type: ignore[arg-type]
-            key = (job.queue, job.type)
-            self._gathered[key] = self._gathered[key].add(new) if key in self._gathered else new
-            if figures is None:
-                continue
-            if ran is not None:
-                figures.observe(job.queue, job.type, [(wait, ran)], 1)
+        alike: defaultdict[tuple[str, str, str], list[Ended]] = defaultdict(list)
+        for each in ended:
+            job, settlement, _ = each
+            counter = "crashed" if settlement.crashes else _COUNTER.get(settlement.status)
+            if counter is not None:
+                alike[job.queue, job.type, counter].append(each)
+        for (queue, type_, counter), group in alike.items():
+            self._add(queue, type_, counter, group)
+
+    def _add(self, queue: str, type_: str, counter: str, group: Sequence[Ended]) -> None:
+        step = len(group) // SAMPLE or 1
+        times = [
+            (max(0, job.claimed_at - max(job.run_at, job.created_at)), ran)
+            for job, _, ran in group[::step]
+            if ran is not None
+        ]
+        waits, runs = (_weighed([time[place] for time in times], step) for place in (0, 1))
+        new = Meter(queue=queue, type=type_, wait=waits, run=runs, **{counter: len(group)})
+        known = self._gathered.get((queue, type_))
+        self._gathered[queue, type_] = new if known is None else known.add(new)
+        if (figures := process_figures()) is None:
+            return
+        figures.observe(queue, type_, times, len(group))
+        if counter == "completed":
+            figures.count(counter, queue, type_, len(group))
+            return
+        for _, settlement, _ in group:
             for name in ending_counters(settlement):
-                figures.count(name, job.queue, job.type, 1)
+                figures.count(name, queue, type_, 1)
 
     async def flush(self, store: StatsStore) -> None:
         """Record them; a failure loses these."""
         gathered, self._gathered = self._gathered, {}
         if gathered:
             await store.record(list(gathered.values()))
+
+
+def _weighed(times: Iterable[Micros], weight: int) -> Histogram:
+    """A histogram in which each time counts as this many."""
+    found: Buckets = {}
+    for each in times:
+        place = bucket(each)
+        found[place] = found.get(place, 0) + weight
+    return Histogram(found)

@@ -1,5 +1,7 @@
 """A claimed job as a REST worker gets it: its whole payload, with the results of its parents."""
 
+from functools import lru_cache
+
 import msgspec
 
 from windlass.blobs.offload import off_loop, unavailable
@@ -18,7 +20,21 @@ from windlass.server.workers.records import ClaimedJob
 
 async def claimed_job(app: App, job: Claimed) -> ClaimedJob:
     """The job with its payload. Raises BlobUnavailable, and InvalidPayload for a parent's result that is not kept."""
-    payload = await whole_payload(app, job)
+    return _as_given(job, await whole_payload(app, job))
+
+
+def plain_job(job: Claimed) -> ClaimedJob | None:
+    """The same, if its payload is complete as it is stored: most are, and need not wait for anything."""
+    if job.result_params is not None or parse_reference(job.payload) is not None:
+        return None
+    return _as_given(job, job.payload)
+
+
+_moment = lru_cache(256)(to_datetime)
+"""Most moments of a batch are those of the job before: its claim, its creation."""
+
+
+def _as_given(job: Claimed, payload: str) -> ClaimedJob:
     return ClaimedJob(
         id=job.id,
         type=job.type,
@@ -27,18 +43,27 @@ async def claimed_job(app: App, job: Claimed) -> ClaimedJob:
         max_attempts=job.max_attempts,
         payload=msgspec.Raw(payload.encode()),
         priority=job.priority,
-        created_at=to_datetime(job.created_at),
-        run_at=to_datetime(job.run_at),
+        created_at=_moment(job.created_at),
+        run_at=_moment(job.run_at),
         timeout=job.timeout / SECOND if job.timeout else None,
         expires_at=None if job.expires_at is None else to_datetime(job.expires_at),
         tenant=job.tenant,
         parent=job.parent,
         flow=job.flow,
-        tags=readable_tags(job.tags),
+        tags=readable_tags(job.tags) if job.tags else (),
         meta=readable(job.meta) if job.meta else None,
-        traceparent=carrier_of(job.meta).get("traceparent"),
+        traceparent=carrier_of(job.meta).get("traceparent") if job.meta else None,
         schedule=job.schedule,
         tick=None if job.tick is None else to_datetime(job.tick),
+        idempotency_key=job.idempotency_key,
+        concurrency_key=job.concurrency_key,
+        claimed_at=_moment(job.claimed_at),
+        failures=job.failures,
+        crashes=job.crashes,
+        rescues=job.rescues,
+        suspicions=job.suspicions,
+        requeues=job.requeues,
+        snoozes=job.snoozes,
     )
 
 

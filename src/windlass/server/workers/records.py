@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.core.jobs.job import JobError
-from windlass.store.records import Held
 
 MAX_CLAIMED = 100
 MAX_NUMBER = 2**32 - 1
@@ -19,6 +18,7 @@ MAX_TYPES = 1_000
 MAX_SLOTS = 10_000
 MAX_SETTLED = 1_000
 MAX_NOTES = 1_000
+MAX_CRASHED = 10_000
 MAX_LINES = 200
 """Log lines in one note."""
 
@@ -31,6 +31,9 @@ class ClaimBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     queues: list[str]
     types: list[str]
     limit: int = 1
+    """0: open or renew the lease, and claim nothing."""
+    limits: dict[str, int] = {}
+    """By queue, the most jobs to claim from it now; others have only the common limit."""
     wait: float = 0.0
     """Seconds to wait for a job if there is none."""
     slots: int = 1
@@ -62,12 +65,24 @@ class ClaimedJob(msgspec.Struct, kw_only=True, omit_defaults=True):
     traceparent: str | None = None
     schedule: str | None = None
     tick: datetime | None = None
+    idempotency_key: str | None = None
+    concurrency_key: str | None = None
+    claimed_at: datetime | None = None
+    failures: int = 0
+    crashes: int = 0
+    rescues: int = 0
+    suspicions: int = 0
+    requeues: int = 0
+    snoozes: int = 0
 
 
 class LeaseAnswer(msgspec.Struct, kw_only=True):
     """How long the worker's jobs are its own."""
 
     lease_expires_at: datetime
+    """By the server's clock."""
+    lease: float
+    """The same in seconds, from when the request was sent: clocks differ."""
     beat_after: float
     """Seconds after which the next beat is due; an open claim counts as one."""
 
@@ -96,8 +111,8 @@ class BeatBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     notes: list[NoteBody] = []
 
 
-class CancelledAttempt(msgspec.Struct):
-    """A running attempt that is to be cancelled: stop it, and settle it as `cancelled`."""
+class AttemptRef(msgspec.Struct, forbid_unknown_fields=True):
+    """An attempt of a job."""
 
     id: str
     attempt: int
@@ -106,10 +121,11 @@ class CancelledAttempt(msgspec.Struct):
 class BeatAnswer(LeaseAnswer, kw_only=True):
     """The renewed lease, and what is to be cancelled."""
 
-    cancels: list[CancelledAttempt]
+    cancels: list[AttemptRef]
+    """Stop these, and settle them as `cancelled`."""
 
 
-Outcome = Literal["completed", "failed", "snoozed", "cancelled", "dead", "requeued"]
+Outcome = Literal["completed", "failed", "snoozed", "cancelled", "dead", "requeued", "crashed"]
 
 
 class SettlementBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -132,6 +148,8 @@ class SettleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     worker: str
     settlements: list[SettlementBody]
+    claim: ClaimBody | None = None
+    """The worker's next claim, made after the settlements."""
 
 
 class ItemAnswer(StrEnum):
@@ -152,19 +170,51 @@ class SettledItem(msgspec.Struct, kw_only=True, omit_defaults=True):
     problem: str | None = None
 
 
-class SettleAnswer(msgspec.Struct):
-    """In the order of the request."""
+class SettleAnswer(msgspec.Struct, omit_defaults=True):
+    """In the order of the request; `claimed` answers its claim."""
 
     settlements: list[SettledItem]
+    claimed: ClaimAnswer | None = None
 
 
 class EndBody(msgspec.Struct, forbid_unknown_fields=True):
     """A worker that stops."""
 
     worker: str
+    crashed: list[AttemptRef] = []
+    """Attempts that ran when the worker's process died, as its parent process tells."""
+
+
+class HeldJob(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An attempt that a worker holds."""
+
+    id: str
+    attempt: int
+    queue: str
+    claim: int
+    """The number of the claim that took it: repeating that returns the job, with its payload."""
+    type: str = ""
+    max_attempts: int = 0
+    failures: int = 0
+    crashes: int = 0
+    timeout: float | None = None
 
 
 class HeldAnswer(msgspec.Struct):
-    """The attempts that a worker holds, as the store has it. Their payloads come by repeating the claims."""
+    """The attempts that a worker holds, as the store has it."""
 
-    jobs: list[Held]
+    jobs: list[HeldJob]
+
+
+class WorkerRules(msgspec.Struct, kw_only=True):
+    """What a worker may know before its first claim."""
+
+    lease: float
+    """Seconds of silence after which it is taken for dead."""
+    beat_after: float
+    max_limit: int
+    """Jobs in one claim."""
+    max_wait: float
+    max_settlements: int
+    retry: dict[str, Any]
+    """By queue, the retry policy of jobs that have no other; queues with the default one are left out."""

@@ -127,15 +127,15 @@ class RestWorkers:
             await self.lose(worker)
             raise LeaseLost(worker.runner)
 
-    async def end(self, caller: Caller, id_: str) -> None:
-        """Requeue its jobs and end its lease; repeating it changes nothing."""
+    async def end(self, caller: Caller, id_: str, crashed: frozenset[tuple[JobId, int]] = frozenset()) -> None:
+        """Put its jobs back and end its lease; repeating it changes nothing. `crashed` ran when its process died."""
         try:
             worker = await self.get(caller, id_)
         except LeaseLost:
             return
         store = await self._app._ready()
-        rescued = await store.leases.end(RunnerEnd(runner=worker.runner, started=frozenset(), crashed=False))
-        emit_rescued(rescued, log_event)
+        ended = RunnerEnd(runner=worker.runner, started=crashed, crashed=bool(crashed))
+        emit_rescued(await store.leases.end(ended), log_event)
         await store.workers.unregister(PREFIX + id_)
         await self._drop(store, worker)
 

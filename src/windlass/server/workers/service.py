@@ -112,4 +112,5 @@ def service_of(call: Call) -> WorkerService:
 def lease_of(workers: RestWorkers) -> dict[str, Any]:
     """The fields of an answer that renews the lease."""
     seconds = workers.lease / SECOND
-    return {"lease_expires_at": datetime.now(UTC) + timedelta(seconds=seconds), "beat_after": seconds / BEATS}
+    expires = datetime.now(UTC) + timedelta(seconds=seconds)
+    return {"lease_expires_at": expires, "lease": seconds, "beat_after": seconds / BEATS}

@@ -10,12 +10,13 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import QueueRules
 from windlass.core.jobs.job import Claimed, JobError
-from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, Requeued, Settlement, decide
+from windlass.core.jobs.outcome import Crashed, Done, Outcome, Policy, Raised, Requeued, Settlement, completed, decide
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.text import cut, printable
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
 from windlass.server.operation import Answer, Call, Operation
+from windlass.server.workers.claims import claim_for
 from windlass.server.workers.records import (
     MAX_SETTLED,
     ItemAnswer,
@@ -38,23 +39,29 @@ class RemoteError(Exception):
     """What a handler in another language raised."""
 
 
+_ANSWERS: dict[Settled | None, ItemAnswer] = {
+    None: ItemAnswer.INVALID,
+    **{each: ItemAnswer(each.value) for each in Settled},
+}
 Decided = tuple[SettlementBody, Claimed, Settlement]
 
 
 async def settle_jobs(call: Call) -> Answer:
     """Record how attempts ended. One that was settled before says `already`, one that is over `stale`."""
     body: SettleBody = call.body
+    if body.claim is not None and body.claim.worker != body.worker:
+        raise InvalidOption("claim.worker", "must be the worker that settles")
     if not 1 <= len(body.settlements) <= MAX_SETTLED:
         raise InvalidOption("settlements", f"must be 1 to {MAX_SETTLED:,}, not {len(body.settlements):,}")
     service = service_of(call)
     worker = await service.workers.get(call.caller, body.worker)
     answers: dict[int, SettledItem] = {}
-    claimed = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
+    given = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
     rules = await service.rules()
     decided: dict[int, Decided] = {}
     keys = set[AttemptKey]()
     for place, item in enumerate(body.settlements):
-        job = claimed.get((item.id, item.attempt))
+        job = given.get((item.id, item.attempt))
         if job is None:
             answers[place] = _answer(item, Settled.STALE)
             continue
@@ -66,7 +73,8 @@ async def settle_jobs(call: Call) -> Answer:
         except InvalidInput as error:
             answers[place] = _answer(item, None, str(error))
     await _settle(service, worker, decided, answers)
-    return Answer(SettleAnswer([answers[place] for place in sorted(answers)]))
+    claimed = None if body.claim is None else await claim_for(call, body.claim)
+    return Answer(SettleAnswer([answers[place] for place in sorted(answers)], claimed))
 
 
 async def _settle(
@@ -89,6 +97,8 @@ async def _settle(
 
 
 def _settlement(app: App, job: Claimed, item: SettlementBody, rules: dict[str, QueueRules]) -> Settlement:
+    if item.outcome == "completed" and item.after is None:
+        return completed(job, _result(item), 0)
     queue = rules.get(job.queue)
     retry = DEFAULT_POLICY if queue is None else queue.retry
     policy = app.registry.get(job.type).policy(retry) if job.type in app.registry else Policy(retry)
@@ -117,6 +127,8 @@ def _outcome(item: SettlementBody) -> Outcome:
             return Raised(Cancel(item.reason or ""), report)
         case "dead":
             return Raised(Dead(item.reason or report.message), report)
+        case "crashed":
+            return Crashed(report)
         case "failed":
             error = RemoteError(report.message) if item.after is None else Retry(after=item.after)
             return Raised(error, report)
@@ -124,7 +136,7 @@ def _outcome(item: SettlementBody) -> Outcome:
 
 def _result(item: SettlementBody) -> str:
     """As a task's own result: raw JSON was not read yet."""
-    if not isinstance(item.result, Raw):
+    if not isinstance(item.result, Raw) or bytes(item.result) == b"null":
         return "null"
     try:
         text = check_size(bytes(item.result).decode(), "result", INLINE_LIMIT)
@@ -142,8 +154,7 @@ def _report(error: JobError | None) -> JobError:
 
 
 def _answer(item: SettlementBody, answer: Settled | None, problem: str | None = None) -> SettledItem:
-    said = ItemAnswer.INVALID if answer is None else ItemAnswer(answer.value)
-    return SettledItem(id=item.id, attempt=item.attempt, answer=said, problem=problem)
+    return SettledItem(id=item.id, attempt=item.attempt, answer=_ANSWERS[answer], problem=problem)
 
 
 OPERATIONS = (

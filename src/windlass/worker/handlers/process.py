@@ -37,6 +37,7 @@ from windlass.worker.load import loaded_in
 from windlass.worker.processes import MARK, code_of_ended, descendants, describe_exit, kill_marked, kill_tree, memory
 from windlass.worker.stacks import places
 from windlass.worker.stop_signals import STOP_SIGNALS
+from windlass.worker.through_server import token_in_environment
 
 OUTPUT_SECONDS = 0.5
 """How long we wait for the end of what a handler printed; one that closed its output is not waited for twice."""
@@ -110,7 +111,14 @@ class HandlerProcess:
             if figures is not None:
                 lent.callback(figures.close)
             process_config = HandlerProcessConfig(
-                config.app, theirs.fileno(), os.getpid(), mark, config.modules, tuple(sys.path), shared
+                config.app,
+                theirs.fileno(),
+                os.getpid(),
+                mark,
+                config.modules,
+                tuple(sys.path),
+                shared,
+                config.server,
             )
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -119,7 +127,7 @@ class HandlerProcess:
                 msgspec.json.encode(process_config).decode(),
                 pass_fds=(theirs.fileno(),) if shared is None else (theirs.fileno(), shared),
                 start_new_session=True,
-                env={**os.environ, MARK: mark},
+                env={**os.environ, MARK: mark, **token_in_environment(config)},
                 cwd=loaded_in(),  # a handler may have changed the runner's: it would be another store there
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=write,

@@ -53,6 +53,7 @@ from windlass.worker.handlers.start import run_attempt
 from windlass.worker.handlers.work import Work
 from windlass.worker.load import import_trouble, load_app_for_work
 from windlass.worker.stop_signals import STOP_SIGNALS, ignore_in_this_process
+from windlass.worker.through_server import redirect_app
 
 NOTES_EVERY = 0.1
 """Seconds between messages about progress: a handler may call it a million times."""
@@ -219,6 +220,7 @@ def main() -> None:
     sys.path.extend(each for each in config.import_path if each not in sys.path)
     try:
         app = load_app_for_work(config.app)
+        redirect_app(app, config.server, "")
         for module in config.modules:
             importlib.import_module(module)
         app.offload()  # a relative folder is the one here, wherever handlers may go

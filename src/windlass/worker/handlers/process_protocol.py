@@ -81,6 +81,8 @@ class HandlerProcessConfig(msgspec.Struct, frozen=True):
     """Where its runner finds modules."""
     figures: int | None = None
     """The descriptor of the memory for figures, if they are wanted."""
+    server: str = ""
+    """The REST server that the app reaches its jobs through, if any; the token is in the environment."""
 
 
 class Output(asyncio.Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from windlass.core.events import Emit, HintsUnavailable, StoreFailed, StoreRecovered
 from windlass.core.jobs.job import Claimed
 from windlass.core.jobs.outcome import requeue
-from windlass.errors import LeaseLost, SchemaMismatch, StoreUnavailable
+from windlass.errors import LeaseLost, StoreUnavailable, StoreUnusable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, QueueQuota
@@ -80,7 +80,7 @@ class ClaimLoop:
         while True:
             try:
                 await self._run(queues, types)
-            except SchemaMismatch:
+            except StoreUnusable:
                 raise
             except Exception as error:
                 self._failures.failed("claiming", describe_error(error))
@@ -156,7 +156,7 @@ class ClaimLoop:
                     self._lease.clear()
                     self.lost.set()
                 return []
-            except SchemaMismatch:
+            except StoreUnusable:
                 raise
             except StoreUnavailable as error:
                 if not failing:
@@ -286,7 +286,7 @@ class ClaimLoop:
             if unknown:
                 await self._store.jobs.settle([requeue(job.id, job.queue, job.attempt) for job in unknown])
             self._failures.succeeded("comparing what is held")
-        except SchemaMismatch:
+        except StoreUnusable:
             raise
         except Exception as error:
             self._failures.failed("comparing what is held", describe_error(error))

@@ -31,6 +31,7 @@ from windlass.worker.runner.queue_rules import QueueRetryRules
 from windlass.worker.runner.settler import Settler
 from windlass.worker.runner.slots import Deadlines, Slots
 from windlass.worker.shared_table import SharedTable
+from windlass.worker.through_server import runnable
 
 TICK_SECONDS = 0.1
 RULES_EVERY = 1.0
@@ -56,8 +57,7 @@ class Engine:
         mark: str,
     ) -> None:
         self._app, self._store = app, store
-        self._config = config
-        self._table = table
+        self._config, self._table = config, table
         self._channel = channel
         self._random = Random()
         self._emit = emit
@@ -102,7 +102,7 @@ class Engine:
 
     async def run(self) -> None:
         """Until stopped, orphaned, or failed (`failure`)."""
-        types = self._app.registry.runnable
+        types = runnable(self._app, self._config)
         await self._rules.refresh()
         tasks = [
             asyncio.create_task(self._loop.run(self._rules.served, types)),
@@ -207,7 +207,8 @@ class Engine:
     def _measure(self, batch: Batch, answers: Sequence[Settled]) -> None:
         """These outcomes are durable."""
         self._meters.measure(batch, answers)
-        self._group_ends.note((work.claimed, settlement.status) for work, settlement in batch)
+        if not self._config.server:  # else the server wakes groups
+            self._group_ends.note((work.claimed, settlement.status) for work, settlement in batch)
 
     def _flowing(self) -> bool:
         """Whether another claim is near: jobs come faster than one by one."""

@@ -20,12 +20,11 @@ from windlass.client.app import App
 from windlass.client.runtime.loops import loop_factory
 from windlass.core.events import Emit
 from windlass.core.jobs.retry import ByError, StoredPolicy
-from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.errors import StoreUnavailable, StoreUnusable, WindlassError
 from windlass.observe.figures import Figures
 from windlass.observe.logs import log_events
 from windlass.observe.process import want_figures, watch_events, watch_store
 from windlass.store.contract import Store
-from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.channel import Channel, Goodbye, Hello, StartFailed, Stop
 from windlass.worker.config import WorkerConfig
@@ -37,6 +36,7 @@ from windlass.worker.shared_table import SharedTable
 from windlass.worker.stacks import STACK_SIGNAL
 from windlass.worker.stop_signals import ignore_in_this_process, on_sigterm
 from windlass.worker.store_retry import retry_until_done
+from windlass.worker.through_server import open_worker_store, redirect_app, runnable
 
 
 class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,22 +70,23 @@ async def serve(config: RunnerConfig) -> None:
     emit = watch_events(log, "runner")
     try:
         app = load_app_for_work(config.worker.app)
+        redirect_app(app, config.worker.server, config.worker.token)
     except BaseException as error:
         channel.send(StartFailed(import_trouble(config.worker.app, error)))
         return
     try:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
-        store = watch_store(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
+        store = watch_store(open_worker_store(config.worker, app.store, ProcessRole.RUNNER), "runner")
         app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
         if not await _opened(app, store, channel, emit):
             return
-        undeclared = tuple(each.name for each in await app.schedules.aundeclared())
+        undeclared = await _undeclared(app, config.worker)
         table = SharedTable(config.table, table_size(config.worker))
         engine = Engine(app, app._traced(store), config.worker, table, channel, emit, config.mark)
         await engine.start()
     except WindlassError as error:
-        of_store = isinstance(error, StoreUnavailable) and not isinstance(error, SchemaMismatch)
+        of_store = isinstance(error, StoreUnavailable) and not isinstance(error, StoreUnusable)
         channel.send(StartFailed(str(error), of_store=of_store))
         return
     _set_up_logging(app, config.worker.log_format)
@@ -93,10 +94,10 @@ async def serve(config: RunnerConfig) -> None:
     gc.collect()
     gc.freeze()
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
-    channel.send(hello(app, store, undeclared))
+    channel.send(hello(app, store, config.worker, undeclared))
     try:
         await engine.run()
-    except SchemaMismatch as error:
+    except StoreUnusable as error:
         channel.send(StartFailed(str(error)))
         await channel.drain()
         return
@@ -106,10 +107,15 @@ async def serve(config: RunnerConfig) -> None:
     if not engine.orphan:
         channel.send(Goodbye())
         await channel.drain()
-        if engine.failure is not None:
+        if engine.failure is not None and not isinstance(engine.failure, StoreUnusable):
             raise engine.failure  # after our goodbye: our jobs are requeued, and none is charged for it
         await store.close()
     # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
+
+
+async def _undeclared(app: App, config: WorkerConfig) -> tuple[str, ...]:
+    """Schedules that no app declares any more; behind a server that is not this worker's concern."""
+    return () if config.server else tuple(each.name for each in await app.schedules.aundeclared())
 
 
 def _set_up_logging(app: App, format: str) -> None:
@@ -148,11 +154,11 @@ async def _until_told_to_stop(channel: Channel) -> None:
             return
 
 
-def hello(app: App, store: Store, undeclared: tuple[str, ...] = ()) -> Hello:
+def hello(app: App, store: Store, config: WorkerConfig, undeclared: tuple[str, ...] = ()) -> Hello:
     """What the supervisor needs to know of the app."""
     blobs = app.offload()
     address = None if blobs is None else blobs.address
-    types, parameters = app.registry.runnable, app.registry.parameters
+    types, parameters = runnable(app, config), app.registry.parameters
     return Hello(store.address, app.queue_names, types, retries(app), address, undeclared, parameters)
 
 

@@ -17,7 +17,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.errors import StoreUnavailable, StoreUnusable
 from windlass.store.clock import since_boot
 from windlass.store.contract import JobStore
 from windlass.store.records import RowsHeld, Settled
@@ -131,7 +131,7 @@ class Settler:
         queues = {settlement.queue for settlement in settlements}
         try:
             answers = await self._store.settle(settlements)
-        except SchemaMismatch:
+        except StoreUnusable:
             raise
         except RowsHeld as error:
             await self._write_apart(batch, error)

@@ -11,7 +11,7 @@ from windlass.core.graphs.ids import WATCHER_TYPES
 from windlass.core.groups.ids import is_group_id
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.errors import StoreUnavailable, StoreUnusable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import JobFilter
@@ -56,13 +56,13 @@ async def relay(state: SupervisorState) -> None:
 
 
 async def watch_schema(store: Store, seconds: float, emit: Emit) -> None:
-    """Check now and then, until there is a breaking change: raises SchemaMismatch."""
+    """Check now and then, until there is a breaking change: raises StoreUnusable."""
     failures = FailureReports(emit)
     while True:
         await asyncio.sleep(seconds)
         try:
             await store.check_schema()
-        except SchemaMismatch:
+        except StoreUnusable:
             raise
         except Exception as error:
             # Any error: a worker that cannot check still works.

@@ -10,11 +10,10 @@ import os
 from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
-from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.errors import ConfigError, StoreUnavailable, StoreUnusable, WindlassError
 from windlass.observe.process import want_figures, watch_events, watch_store
 from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.store.clock import since_boot
-from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.channel import Goodbye, Hello, LeaseLapsed, Overdue, StartFailed
 from windlass.worker.config import WorkerConfig
@@ -28,6 +27,7 @@ from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, until_empty, watch_schema
 from windlass.worker.supervisor.state import SupervisorState
 from windlass.worker.supervisor.watch import Watch
+from windlass.worker.through_server import open_worker_store
 
 KILL_AFTER = 5.0
 """A runner that should have ended is killed this many seconds after its drain time, or after its socket closed."""
@@ -175,7 +175,9 @@ class Supervisor:
     async def _on_hello(self, child: RunnerProcess, hello: Hello) -> None:
         async with self._opening_store:
             if not self._state.has_store:
-                store = watch_store(open_store(hello.store, opener=ProcessRole.SUPERVISOR), "supervisor")
+                store = watch_store(
+                    open_worker_store(self._config, hello.store, ProcessRole.SUPERVISOR), "supervisor"
+                )
                 store.leases.hold_liveness_lock(self._state.id)
                 self._state.set_store(store, hello)
                 try:
@@ -192,7 +194,7 @@ class Supervisor:
 
     async def _end_runners(self, keepers: list[asyncio.Task[None]]) -> None:
         """Drain until a second signal or the drain time; leases are kept until the last runner has ended."""
-        failed = self._problem is not None and not isinstance(self._problem, SchemaMismatch)
+        failed = self._problem is not None and not isinstance(self._problem, StoreUnusable)
         grace = 0 if failed or self._second_signal.is_set() else self._config.drain
         if self._state.serving:
             drain = DrainStarted(
@@ -238,7 +240,7 @@ class Supervisor:
         await self._registered.wait()
         try:
             await self._serve_all()
-        except* SchemaMismatch as errors:
+        except* StoreUnusable as errors:
             # A newer version has changed the store: running jobs finish, and nothing more is claimed.
             self._give_up(next(error for error in errors.exceptions if isinstance(error, WindlassError)))
 

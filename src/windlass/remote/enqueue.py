@@ -1,0 +1,67 @@
+"""Jobs that are enqueued through the server."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.graphs.ids import FLOW_TYPE
+from windlass.core.groups.ids import is_group_id
+from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
+from windlass.core.moments import SECOND, Micros, to_datetime
+from windlass.core.names import with_field
+from windlass.errors import InvalidInput, InvalidOption
+from windlass.remote.connection import Connection
+from windlass.server.enqueue import MAX_BULK, BulkReceipt
+
+
+async def enqueue(connection: Connection, jobs: Sequence[NewJob], seconds: float | None = None) -> list[Enqueued]:
+    """Store all jobs or none; raises what the verb of a store raises."""
+    if len(jobs) > MAX_BULK:
+        raise InvalidOption("jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} at once through a server")
+    body = {"jobs": [_request(job) for job in jobs]}
+    try:
+        receipt = await connection.call("POST", "/jobs/bulk", BulkReceipt, body=body, seconds=seconds)
+    except InvalidInput as error:
+        if len(jobs) > 1:
+            raise
+        raise with_field(error, error.field.removeprefix("jobs[0].")) from None
+    return [Enqueued(each.id, each.existing) for each in receipt.jobs]
+
+
+def _request(job: NewJob) -> dict[str, Any]:
+    if job.parents or job.result_params or job.flow:
+        what = "group" if job.flow and is_group_id(job.flow) else "chain"
+        what = "flow" if job.type == FLOW_TYPE else what
+        raise InvalidOption(what, "cannot be enqueued through a server")
+    values = {
+        "type": job.type,
+        "payload": msgspec.Raw(job.payload.encode()),
+        "id": job.id,
+        "queue": job.queue,
+        "priority": job.priority,
+        "delay": _seconds(job.delay) or None,
+        "run_at": None if job.run_at is None else to_datetime(job.run_at),
+        "idempotency_key": job.idempotency_key,
+        "idempotency_window": _seconds(job.idempotency_window),
+        "on_conflict": job.on_conflict if job.idempotency_key else None,
+        "concurrency_key": job.concurrency_key,
+        "key_limit": job.key_limit,
+        "key_order": None if job.key_strict is None else "strict" if job.key_strict else "any",
+        "key_rate": None if job.key_rate is None else str(job.key_rate),
+        "rate_cost": job.rate_cost,
+        "tenant": job.tenant,
+        "parent": job.parent,
+        "max_attempts": job.max_attempts,
+        "expires": _seconds(job.expires) if job.expires_at is None else to_datetime(job.expires_at),
+        "tags": list(job.tags) or None,
+        "meta": None if job.meta is None else msgspec.Raw(job.meta.encode()),
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    if job.timeout is not None:
+        given["timeout"] = None if job.timeout == NO_TIMEOUT else _seconds(job.timeout)
+    return given
+
+
+def _seconds(micros: Micros | None) -> float | None:
+    return None if micros is None else micros / SECOND

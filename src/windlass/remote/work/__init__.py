@@ -1,0 +1,1 @@
+"""A store behind a REST server, as far as a worker needs one."""

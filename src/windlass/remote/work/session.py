@@ -1,0 +1,76 @@
+"""What the roles of a store behind a server share: the calls, and which worker of the server holds which attempt.
+
+Each runner is a REST worker of its own, under the id of its lease.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from windlass.core.ids import JobId
+from windlass.errors import LeaseLost, StoreUnavailable
+from windlass.remote.connection import Connection
+from windlass.remote.problems import RemoteRefused, TokenRefused
+from windlass.server.workers.records import HeldAnswer, HeldJob
+from windlass.server.workers.registry import WorkerNotFound
+from windlass.store.records import CancelRequest, WorkerInfo
+
+T = TypeVar("T")
+AttemptKey = tuple[JobId, int]
+CALL_SECONDS = 10.0
+
+
+class WorkSession:
+    """One process's view of its leases."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.info: WorkerInfo | None = None
+        """The worker as it registered."""
+        self.cancels: dict[str, tuple[CancelRequest, ...]] = {}
+        """By lease that this process opened: what is to be cancelled."""
+        self.holders: dict[AttemptKey, str] = {}
+        """Attempts that are not settled, each with its lease."""
+
+    async def call(
+        self, runner: str, path: str, kind: type[T], body: Any = None, seconds: float | None = CALL_SECONDS
+    ) -> T:
+        """A call for one lease. Raises LeaseLost, TokenRefused, or StoreUnavailable for what may pass."""
+        try:
+            method = "GET" if body is None else "POST"
+            return await self.connection.call(method, path, kind, body=body, seconds=seconds)
+        except LeaseLost:
+            raise self.lose(runner) from None
+        except RemoteRefused as error:
+            if error.problem.code == WorkerNotFound.code:
+                raise self.lose(runner) from None
+            raise understood(error) from None
+
+    def lose(self, runner: str) -> LeaseLost:
+        """A lease is gone, and with it what it held."""
+        self.holders = {key: holder for key, holder in self.holders.items() if holder != runner}
+        return LeaseLost(runner)
+
+    async def held(self, runner: str) -> list[HeldJob]:
+        """What a lease holds, as the server knows it; nothing if it is gone."""
+        try:
+            found = await self.call(runner, f"/claims/{runner}", HeldAnswer)
+        except LeaseLost:
+            return []
+        self.holders.update({(each.id, each.attempt): runner for each in found.jobs})
+        return found.jobs
+
+    async def find(self, keys: Iterable[AttemptKey]) -> None:
+        """Learn which leases hold these attempts: a supervisor writes about attempts that its runner claimed."""
+        missing = {key for key in keys if key not in self.holders}
+        for runner in list(self.cancels) if missing else ():
+            await self.held(runner)
+
+
+def understood(error: RemoteRefused) -> StoreUnavailable | RemoteRefused:
+    """A refusal as the store's error that it amounts to: wait, give up, or the call was wrong."""
+    problem = error.problem
+    if problem.status in (401, 403):
+        return TokenRefused(f"the server refuses the token: {problem.title}")
+    if problem.status in (408, 429) or problem.status >= 500:
+        return StoreUnavailable(problem.title, maybe_done=True)
+    return error
