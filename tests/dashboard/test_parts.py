@@ -99,7 +99,7 @@ def _job(**fields: Any) -> Job:
 def test_findings_are_worst_first() -> None:
     worker = WorkerInfo(id="w", host="h", pid=1, version="1", queues=("q",), types=("t",), processes=1, slots=1)
     silent = WorkerInfo(**{**_fields(worker), "beat_at": NOW - timedelta(minutes=5)})
-    plain: dict[str, Any] = {"now": NOW, "queues": [], "oldest": {}, "schedules": [], "limited": False}
+    plain: dict[str, Any] = {"now": NOW, "queues": [], "oldest": {}, "schedules": []}
     assert troubles(State(workers=[], dead=0, **plain)) == []
     found = troubles(State(workers=[silent], dead=1, **plain))
     assert [each.level for each in found] == ["bad", "note"]
@@ -117,7 +117,7 @@ def test_text_in_a_template_is_escaped_and_its_invisible_characters_are_shown() 
 
 
 @pytest.mark.parametrize(
-    ("per_second", "text"), [(0, "0.0/s"), (0.5, "30.0/min"), (12.34, "12.3/s"), (1234.5, "1,234/s")]
+    ("per_second", "text"), [(0, "0/s"), (0.5, "30.0/min"), (12.34, "12.3/s"), (1234.5, "1,234/s")]
 )
 def test_a_rate_has_the_unit_that_reads_best(per_second: float, text: str) -> None:
     assert rate(per_second) == text
