@@ -4,6 +4,7 @@ import asyncio
 import threading
 from typing import Any, Literal
 
+import pytest
 import uvicorn
 
 from tests.support.processes import until
@@ -31,6 +32,16 @@ def make_app(address: str, steps: threading.Semaphore) -> App:
             await ctx.log(f"step {step}")
             await ctx.progress(step + 1, steps)
 
+    @app.task(type="odd.words", queue="bills", max_attempts=1)
+    async def odd(ctx: Context, text: str) -> None:
+        await ctx.log(text)
+        await ctx.progress(1, 2, text[:200])
+        raise ValueError(text)
+
+    @app.task(type="odd.numbers", queue="bills", max_attempts=1)
+    async def numbers(name: str) -> Any:
+        return {"nan": float("nan"), "infinity": float("inf"), "2^63": 2**63}[name]
+
     @app.task(type="img.follow", queue="images")
     async def follow(ctx: Context, count: int) -> None:
         for step in range(count):
@@ -54,10 +65,17 @@ def make_app(address: str, steps: threading.Semaphore) -> App:
     return app
 
 
+on_stores = pytest.mark.parametrize(
+    "address", ["sqlite", "postgres", pytest.param("redis", marks=pytest.mark.extended)], indirect=True
+)
+"""Every page and action: on SQLite and PostgreSQL in `make test`, on Redis in `make test-all`."""
+
+
 class Site:
     """The server, and an app of the test's own on the same store."""
 
     def __init__(self, address: str, port: int) -> None:
+        self.address = address
         self.url = f"http://127.0.0.1:{port}"
         self.steps = threading.Semaphore(0)
         """What lets a job of img.follow go on."""

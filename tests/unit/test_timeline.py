@@ -166,3 +166,13 @@ def test_where_a_piece_ends_makes_no_difference(cut: int) -> None:
     plot.add(Samples(tuple(meters[: 2 * cut]), tuple(depths[: 2 * cut])))
     plot.add(Samples(tuple(meters[2 * cut :]), tuple(depths[2 * cut :])))
     assert plot.build() == whole
+
+
+def test_the_sum_alone_is_the_same_as_beside_series() -> None:
+    meters = [meter(1, "a", "t", 2), meter(1, "b", "t", 3), meter(2, "a", "u", 4), meter(2)]
+    depths = [depth(1, "", 5), depth(1, "a", 4, oldest=9), depth(2, "", 7)]
+    for only in ({}, {"queue": "a"}, {"type": "t"}):
+        alone, beside = plotted(meters, depths, by="all", **only), plotted(meters, depths, **only)
+        assert alone.series == {}
+        assert alone.all == beside.all
+        assert completed(alone)[1:3] == completed(beside)[1:3]
