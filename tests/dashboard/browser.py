@@ -47,7 +47,8 @@ class Browser:
             self.driver.execute_cdp_cmd("Network.setCookie", {**cookie, "httpOnly": True, "sameSite": "Strict"})
 
     def forget(self) -> None:
-        """Without a session, and without what pages keep."""
+        """Without a session and a page: what is open would go on asking a server that is gone."""
+        self.driver.get("about:blank")
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
 
     def open(self, path: str) -> None:

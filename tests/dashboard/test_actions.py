@@ -30,6 +30,20 @@ def test_a_selection_is_cancelled_after_a_question_with_the_count(browser: Brows
 
 
 @on_stores
+def test_a_selection_of_a_search_is_retried_and_the_search_is_kept(browser: Browser, site: Site) -> None:
+    jobs = [_dead(site), _dead(site, "away")]
+    browser.open("/jobs?status=dead&type=bill.*&error=declined")
+    browser.find(f"input[value='{jobs[0]}']").click()
+    browser.press("Retry")
+    assert "Retry 1 job?" in browser.text
+    browser.press("Retry 1 job")
+    assert "1 job retried." in browser.text
+    assert browser.path.startswith("/jobs?status=dead&type=bill.%2A&error=declined&said=")
+    until(lambda: site.app.jobs.get(jobs[0]).attempt == 2, "it ran again")
+    assert site.app.jobs.get(jobs[1]).attempt == 1
+
+
+@on_stores
 def test_all_that_match_are_retried_in_the_background(browser: Browser, site: Site) -> None:
     jobs = [_dead(site) for _ in range(3)]
     attempts = [site.app.jobs.get(id_).attempt for id_ in jobs]

@@ -172,7 +172,7 @@ def test_a_worker_shows_what_it_runs_since_when_and_its_memory(browser: Browser,
     until(lambda: site.app.jobs.get(id_).progress, "it reports")
     browser.open("/workers")
     until(lambda: "img.follow begun" in browser.find("td.runs").text, "what it runs")
-    assert "50 %" in browser.find("td.runs").text
+    until(lambda: "50 %" in browser.find("td.runs").text, "its progress")
     assert browser.find("td.runs a").get_attribute("href") == f"{browser.url}/jobs/{id_}"
     until(lambda: "MiB" in browser.find("[data-label=memory]").text, "its memory")
     site.steps.release()
