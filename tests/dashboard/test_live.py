@@ -123,6 +123,16 @@ def test_a_store_that_is_away_is_a_banner_and_a_page_that_says_so(
     browser.errors()  # 503 is in the console too
 
 
+PRESS_WHEN_IT_MOVES = """
+const box = arguments[0].getBoundingClientRect();
+new MutationObserver((_, observer) => {
+  observer.disconnect();
+  window.under = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2).closest("tr");
+  window.under.querySelector("input").dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+}).observe(document.querySelector("tbody"), { childList: true });
+"""
+
+
 @on_sqlite
 def test_a_press_right_after_the_list_moved_is_not_taken(browser: Browser, site: Site) -> None:
     first = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
@@ -130,14 +140,7 @@ def test_a_press_right_after_the_list_moved_is_not_taken(browser: Browser, site:
     row = browser.find(f"tr[data-key='{first}']")
     browser.point_at(row)
     browser.run("const main = document.getElementById('main'); main.dataset.refresh = '0.2'; main.dataset.hold = '0'")
-    browser.run(
-        "new MutationObserver((_, seen) => { seen.disconnect(); window.under = document.elementFromPoint(...arguments[0]).closest('tr');"
-        " window.under.querySelector('input').dispatchEvent(new MouseEvent('click', {bubbles: true, detail: 1})) })"
-        ".observe(document.querySelector('tbody'), {childList: true})",
-        browser.run(
-            "const b = arguments[0].getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]", row
-        ),
-    )
+    browser.run(PRESS_WHEN_IT_MOVES, row)
     second = site.enqueue("mail.welcome", {"payload": 2}, delay="1h")
     until(lambda: len(browser.all("tbody tr")) == 2, "the new job is shown above")
     until(lambda: browser.run("return window.under?.dataset.key") == second, "another row is under the pointer")

@@ -112,6 +112,8 @@ def test_a_dead_job_is_found_read_and_retried_by_keyboard_alone(browser: Browser
     seen = []
     for _ in range(30):
         browser.type(Keys.TAB)
+        if browser.run("return document.activeElement === document.body"):
+            break  # after the last one
         seen.append(browser.run("return document.activeElement.textContent.trim()"))
         outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none", f"the focus is seen on {seen[-1]!r}"

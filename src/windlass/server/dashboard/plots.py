@@ -45,6 +45,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     """Where it begins, its middle, and where it ends."""
     step: str
     """How often a sample is made."""
+    sampled: bool
     is_line: bool
     legend: tuple[tuple[str, str, str], ...]
     """Name, class and last value of each line."""
@@ -60,6 +61,8 @@ class Window(msgspec.Struct, frozen=True):
     until: datetime
     name: str = "hour"
     step: str = "minute"
+    sampled: bool = True
+    """Whether there is any sample of it."""
 
 
 def lines(title: str, window: Window, series: Sequence[Line], show: Show) -> Plot:
@@ -103,6 +106,7 @@ def _plot(
         half="" if show is number and top % 2 else show(top / 2),
         times=(since, since + (window.until - since) / 2, window.until),
         step=window.step,
+        sampled=window.sampled,
         is_line=is_line,
         legend=tuple((each.name, each.kind, show(each.last)) for each in series),
         described=f"{title} in the last {window.name}; last: {told}",
