@@ -51,7 +51,9 @@ def add(name: NameArgument, store: StoreOption = None, app: AppOption = None) ->
 @queues.command()
 def pause(
     name: NameArgument,
-    length: Annotated[str | None, typer.Option("--for", help="Resume by itself after so long, such as 10m.")] = None,
+    length: Annotated[
+        str | None, typer.Option("--for", help="Resume by itself after this time, such as 10m.")
+    ] = None,
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:

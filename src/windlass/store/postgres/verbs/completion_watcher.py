@@ -40,7 +40,7 @@ class PostgresCompletionWatcher:
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._heard = False
-        self.silence: str | None = "nobody listens yet"
+        self.silence: str | None = "it does not listen yet"
         if not server.address.notify:
             self.silence = "the store's address says ?notify=off"
 

@@ -40,7 +40,7 @@ async def record(access: Access, meters: Sequence[Meter]) -> None:
 
 
 async def recent(access: Access, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
-    """The meters of the last so many microseconds."""
+    """The meters of the last `length` microseconds."""
     return await _meters(access, _Period(length=length), queue, type_)
 
 
