@@ -128,6 +128,8 @@ def test_the_time_of_a_sentence_is_shown_in_the_zone_of_the_viewer() -> None:
     assert 'datetime="2026-01-02T03:00:07.000+00:00"' in shown
     assert shown.endswith("</time> (5s ago). &lt;b&gt;09:00:00 UTC&lt;/b&gt;"), "of the error nothing is changed"
     assert 'datetime="2025-12-31T23:00:00.000+00:00"' in clocks("Paused until 2025-12-31 23:00:00 UTC.", NOW)
+    for odd in ("at 99:99:99 UTC", "on 2026-02-31 10:00:00 UTC", "٠٣:٠٠:٠٧ UTC"):
+        assert clocks(odd, NOW) == odd
     assert clocks("No <i>time\u202e.", NOW) == "No &lt;i&gt;time\\u202e."
 
 

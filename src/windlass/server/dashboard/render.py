@@ -63,12 +63,15 @@ def clocks(text: str, at: datetime) -> Markup:
     if found is None:
         return escape(_visible(text))
     day, clock = found.groups()
-    moment_ = datetime.fromisoformat(f"{day or f'{at.astimezone(UTC):%Y-%m-%d}'}T{clock}+00:00")
+    try:
+        moment_ = datetime.fromisoformat(f"{day or f'{at.astimezone(UTC):%Y-%m-%d}'}T{clock}+00:00")
+    except ValueError:  # of an error, which may say anything
+        return escape(_visible(text))
     before, after = text[: found.start()], text[found.end() :]
     return Markup("{}{}{}").format(_visible(before), _time(moment_, "clock"), _visible(after))
 
 
-_CLOCK = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?\b(\d\d:\d\d:\d\d) UTC")
+_CLOCK = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?\b(\d\d:\d\d:\d\d) UTC", re.ASCII)
 
 
 def _time(at: datetime | None, form: str) -> Markup:
