@@ -128,7 +128,8 @@ const box = arguments[0].getBoundingClientRect();
 new MutationObserver((_, observer) => {
   observer.disconnect();
   window.under = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2).closest("tr");
-  window.under.querySelector("input").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, detail: 1 }));
+  const press = new MouseEvent("click", { bubbles: true, cancelable: true, detail: 1 });
+  window.under.querySelector("input").dispatchEvent(press);
 }).observe(document.querySelector("tbody"), { childList: true });
 """
 

@@ -89,8 +89,8 @@ def _queue_of(view: View) -> str | None:
 def _window(timeline: Timeline, chosen: Range) -> Window:
     step = timedelta(seconds=timeline.seconds)
     starts = [timeline.since + step * i for i in range(len(timeline.all.points))]
-    step, sampled = "minute" if chosen.name == "hour" else "hour", any(timeline.all.points)
-    return Window(starts, timeline.until, chosen.name, step, sampled)
+    often, sampled = "minute" if chosen.name == "hour" else "hour", any(timeline.all.points)
+    return Window(starts, timeline.until, chosen.name, often, sampled)
 
 
 def _attempts(timeline: Timeline, window: Window, points: Sequence[Point | None]) -> Plot:
