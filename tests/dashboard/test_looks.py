@@ -19,7 +19,7 @@ from windlass.server.dashboard.render import span
 from windlass.store.open import open_store
 
 SCREENS = {"wide": WIDE, "phone": PHONE}
-DRAWN = ("color-contrast", "scrollable-region-focusable", "link-in-text-block")
+DRAWN = ("color-contrast", "scrollable-region-focusable")
 """Rules whose result depends on the screen or on the theme; all others are of the page's text."""
 ALIKE = ("range-week", "queue-mail", "jobs-status-dead", "job-completed", "job-dead-2", "job-scheduled", "copy")
 """Pages whose parts are all on others: axe-core takes longest."""
