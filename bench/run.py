@@ -17,6 +17,7 @@ from bench.measures import (
     enqueue,
     events,
     flow,
+    groups,
     growth,
     held,
     history,
@@ -53,6 +54,7 @@ class Measurement(StrEnum):
     CHAINS = "chains"
     DELAYS = "delays"
     EVENTS = "events"
+    GROUPS = "groups"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
@@ -74,6 +76,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
+    Measurement.GROUPS: groups.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,

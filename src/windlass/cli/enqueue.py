@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.complete import queue_names
-from windlass.cli.output import print_json
+from windlass.cli.json_output import print_json
 from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, is_server, reach
 from windlass.client.app import App

@@ -19,7 +19,8 @@ from windlass.cli.jobs.filters import (
     TypeOption,
     matching,
 )
-from windlass.cli.output import ago, print_json
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago
 from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from windlass.cli.ask import YesOption, ask
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.queues.settings import NameArgument, reset, set_queue
 from windlass.cli.queues.wording import record, sentence
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
