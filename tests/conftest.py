@@ -46,7 +46,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "abuse_input": dict.fromkeys(("postgres", "redis"), ROWS),
     "blobs": {"postgres": ("test_attempt", "test_client", "test_sweep"), "redis": ("test_client", "test_sweep")},
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
-    "dashboard": {"postgres": ("test_actions",)},
+    "dashboard": {"postgres": ("test_actions", "test_forms", "test_pages", "test_hostile")},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
     "services": {
         **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements", "test_webhooks")),

@@ -7,6 +7,7 @@ import httpx
 import msgspec
 
 from bench.context import BenchContext
+from bench.measures.page_statistics import fill_statistics
 from bench.report.figures import Row, Section
 from bench.targets import at_most
 from windlass.client.app import App
@@ -25,6 +26,8 @@ TRIES = 3
 FILL_SECONDS = 120.0
 PAGES = {
     "overview": "/",
+    "overview of a day": "/?range=day",
+    "overview of a week": "/?range=week",
     "jobs": "/jobs",
     "dead jobs": "/jobs?status=dead",
     "completed jobs of a queue": "/jobs?status=completed&queue=queue.7",
@@ -39,10 +42,14 @@ PAGES = {
     "one queue": "/queues/queue.7",
     "dead letters": "/dead",
     "types": "/types",
+    "one type": "/types/type.7",
+    "one type, a week": "/types/type.7?range=week",
+    "enqueue": "/enqueue",
     "schedules": "/schedules",
     "workers": "/workers",
     "actions": "/actions",
     "audit": "/audit",
+    "settings": "/settings",
 }
 
 
@@ -79,6 +86,9 @@ async def _read(context: BenchContext, address: str, jobs: int, found: Pages) ->
     store = await app._ready()
     await _fill(store.with_timeout(FILL_SECONDS), jobs // 100)
     context.store_bench.fill_history(address, jobs - 3 * (jobs // 100))
+    pairs = [(f"queue.{number % QUEUES}", f"type.{number}") for number in range(TYPES)]
+    if not context.store_bench.targets.space:
+        await fill_statistics(store.with_timeout(FILL_SECONDS), context.store_bench, address, pairs)
     token = (await app.tokens.acreate("bench", ["admin"])).text
     (job,) = await store.operator.failures(1)
     served = asgi(app, rate="1000000/s")

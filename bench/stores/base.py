@@ -91,6 +91,9 @@ class StoreBench(Protocol):
     def fill_history(self, address: str, jobs: int) -> None:
         """Insert completed jobs directly, since draining them would take too long."""
 
+    def repeat_meters(self, address: str, intervals: int) -> None:
+        """Copy the meters of the newest interval into as many intervals before it."""
+
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
         """Hold a snapshot open in another connection, as a report or a forgotten session does."""
 

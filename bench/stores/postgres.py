@@ -41,6 +41,13 @@ INSERT INTO windlass.history_counts (queue, status, day, jobs)
 SELECT 'default', 'completed', windlass.drop_day('completed', now, 604800000000), $1
 FROM (SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now) moment
 """
+METERS = """
+INSERT INTO windlass.meters
+    (interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
+SELECT interval_start - n * 10000000, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM generate_series(1, $1::bigint) n, windlass.meters
+WHERE interval_start = (SELECT max(interval_start) FROM windlass.meters)
+"""
 COUNTERS = """
 SELECT xact_commit, (pg_current_wal_lsn() - '0/0')::bigint FROM pg_stat_database WHERE datname = current_database()
 """
@@ -149,6 +156,14 @@ class PostgresBench:
         async with _connected(_dsn(address)) as connection, connection.transaction():
             await connection.execute(HISTORY, jobs, "x" * 64)
             await connection.execute(COUNT, jobs)
+
+    def repeat_meters(self, address: str, intervals: int) -> None:
+        """One statement."""
+        _wait(self._repeat(address, intervals))
+
+    async def _repeat(self, address: str, intervals: int) -> None:
+        async with _connected(_dsn(address)) as connection:
+            await connection.execute(METERS, intervals)
 
     @contextlib.contextmanager
     def hold_snapshot(self, address: str) -> Iterator[None]:

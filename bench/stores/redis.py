@@ -138,6 +138,9 @@ class RedisBench:
         with self._client(address) as client:
             fill(client, jobs)
 
+    def repeat_meters(self, address: str, intervals: int) -> None:
+        """Not needed: pages are measured here without statistics."""
+
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
         """There are none."""
         return contextlib.nullcontext()

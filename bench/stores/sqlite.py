@@ -31,6 +31,12 @@ FROM number, moment
 """
 COUNT = """INSERT INTO windlass_history_counts VALUES ('default', 'completed', :jobs)
 ON CONFLICT DO UPDATE SET jobs = jobs + excluded.jobs"""
+METERS = """
+WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < :intervals)
+INSERT INTO windlass_meters
+SELECT interval_start - n * 10000000, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM number, windlass_meters WHERE interval_start = (SELECT max(interval_start) FROM windlass_meters)
+"""
 SECOND = 1_000_000
 
 
@@ -119,6 +125,11 @@ class SqliteBench:
         with self._opened(address) as connection, connection:
             connection.execute(HISTORY, {"jobs": jobs, "filler": "x" * 64})
             connection.execute(COUNT, {"jobs": jobs})
+
+    def repeat_meters(self, address: str, intervals: int) -> None:
+        """One statement."""
+        with self._opened(address) as connection, connection:
+            connection.execute(METERS, {"intervals": intervals})
 
     @contextlib.contextmanager
     def hold_snapshot(self, address: str) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """sample, course: minutes for days and hours for months, made once however often and by however many."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def meter(queue: str = "q", type_: str = "t", **fields: object) -> Meter:
     return Meter(queue=queue, type=type_, **{**given, **fields})  # type: ignore[arg-type]
 
 
-async def read(store: Store, step: int = MINUTE, **only: str) -> Samples:
+async def read(store: Store, step: int = MINUTE, **only: Any) -> Samples:
     return await store.stats.samples(SampleQuery(step=step, since=0, until=START + 1000 * DAY, **only))
 
 
@@ -258,6 +259,16 @@ async def test_a_course_may_be_of_one_queue_or_one_type(store: Store, clock: Man
     assert {each.queue for each in looked} == {"", "b"}
     marks = {each.interval_start for each in (await read(store, queue="nobody")).meters}
     assert marks == {each.interval_start for each in (await read(store)).meters}, "one always sees what was made"
+
+
+async def test_samples_may_be_read_without_their_times(store: Store, clock: ManualClock) -> None:
+    await store.stats.record([meter(completed=3)])
+    clock.advance(2 * MINUTE)
+    await store.stats.sample()
+    whole, counted = await read(store), await read(store, times=False)
+    assert [each.completed for each in counted.meters] == [each.completed for each in whole.meters]
+    assert any(each.run.buckets for each in whole.meters)
+    assert not any(each.run.buckets or each.wait.buckets for each in counted.meters)
 
 
 async def test_a_window_begins_with_its_first_step_and_ends_before_its_last(store: Store, clock: ManualClock) -> None:

@@ -67,6 +67,22 @@ async def test_recent_reaches_as_far_as_it_is_asked_to(store: Store, clock: Manu
     assert [completed for _, _, completed in await recorded(store, 2 * INTERVAL)] == [2, 3]
 
 
+async def test_recent_may_be_of_one_queue_or_one_type(store: Store, clock: ManualClock) -> None:
+    for _ in range(2):
+        await store.stats.record([meter(queue=queue, type=type_) for queue in "ab" for type_ in ("t", "tt")])
+        clock.advance(INTERVAL)
+
+    async def read(queue: str | None = None, type_: str | None = None) -> list[tuple[str, str]]:
+        found = await store.stats.recent(METER_RETENTION, queue, type_)
+        return [(each.queue, each.type) for each in found.meters]
+
+    assert await read("a") == [("a", "t"), ("a", "tt")] * 2
+    assert await read(type_="t") == [("a", "t"), ("b", "t")] * 2
+    assert await read("b", "tt") == [("b", "tt")] * 2
+    assert await read("c") == []
+    assert len(await read()) == 8
+
+
 async def test_old_slots_are_pruned(store: Store, clock: ManualClock) -> None:
     await store.stats.record([meter(completed=1)])
     clock.advance(METER_RETENTION)

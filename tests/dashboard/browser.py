@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+import httpx
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -36,13 +37,19 @@ class Browser:
         self.url = ""
 
     def log_in(self, url: str, token: str) -> None:
-        """A new session on this server."""
+        """A new session on this server, without the form."""
         self.url = url
+        self.forget()
+        answer = httpx.post(f"{url}/login", data={"token": token, "next": "/"})
+        assert answer.status_code == 303, answer.text
+        cookies = [{"name": name, "value": value, "url": url} for name, value in answer.cookies.items()]
+        for cookie in cookies:
+            self.driver.execute_cdp_cmd("Network.setCookie", {**cookie, "httpOnly": True, "sameSite": "Strict"})
+
+    def forget(self) -> None:
+        """Without a session and a page: what is open would go on asking a server that is gone."""
+        self.driver.get("about:blank")
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-        self.open("/")
-        assert self.path.startswith("/login")
-        self.enter("input[name=token]", token, send=True)
-        until(lambda: self.all("nav.side a"), "the overview after the log-in")
 
     def open(self, path: str) -> None:
         """Open a page of the server."""
@@ -90,6 +97,18 @@ class Browser:
         """Type without a field."""
         webdriver.ActionChains(self.driver).send_keys(keys).perform()
 
+    def point_at(self, element: WebElement) -> None:
+        """Move the pointer."""
+        webdriver.ActionChains(self.driver).move_to_element(element).perform()
+
+    @contextmanager
+    def without_scripts(self) -> Iterator[None]:
+        """As with JavaScript turned off."""
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        yield
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+        self.driver.get("about:blank")  # the page that is open keeps the setting
+
     def enter(self, selector: str, text: str, *, send: bool = False) -> None:
         """Write into a field; `send` submits its form."""
         field = self.find(selector)
@@ -113,11 +132,14 @@ class Browser:
         log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [each["message"] for each in log if each["level"] == "SEVERE"]
 
-    def violations(self) -> list[str]:
-        """What axe-core finds wrong with the page for users who do not see, hear or point."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe-core finds wrong with the page for users who do not see, hear or point: by these rules, or all."""
         self.run(files("axe_core_python").joinpath("axe.min.js").read_text())
-        script = "const done = arguments[0]; axe.run(document).then(done, (error) => done({error: String(error)}))"
-        found = self.driver.execute_async_script(script)
+        script = """const [rules, done] = arguments;
+        const options = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
+        axe.run(document, options).then(done, (error) => done({error: String(error)}))"""
+        found = self.driver.execute_async_script(script, rules)
+        assert "error" not in found, found
         return [f"{each['id']}: {json.dumps(each['nodes'])[:500]}" for each in found["violations"]]
 
     def shoot(self, name: str) -> None:

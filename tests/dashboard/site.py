@@ -4,6 +4,7 @@ import asyncio
 import threading
 from typing import Any, Literal
 
+import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -53,7 +54,28 @@ def make_app(address: str, steps: threading.Semaphore) -> App:
 
     app.schedule("nightly", welcome.job("tick"), cron="0 3 * * *", tz="Europe/Berlin")
     app.queue("mail", max_concurrency=5)
+    _add_odd_tasks(app)
     return app
+
+
+def _add_odd_tasks(app: App) -> None:
+    """One that says anything and dies, one whose result is no JSON."""
+
+    @app.task(type="odd.words", queue="bills", max_attempts=1)
+    async def odd(ctx: Context, text: str) -> None:
+        await ctx.log(text)
+        await ctx.progress(1, 2, text[:200])
+        raise ValueError(text)
+
+    @app.task(type="odd.numbers", queue="bills", max_attempts=1)
+    async def numbers(name: str) -> Any:
+        return {"nan": float("nan"), "infinity": float("inf"), "2^63": 2**63}[name]
+
+
+on_stores = pytest.mark.parametrize(
+    "address", ["sqlite", "postgres", pytest.param("redis", marks=pytest.mark.extended)], indirect=True
+)
+"""Every page and action: on SQLite and PostgreSQL in `make test`, on Redis in `make test-all`."""
 
 
 class Site:
@@ -63,6 +85,7 @@ class Site:
         """With a prefix it is mounted in another app, which lets everyone in."""
         self.url = f"http://127.0.0.1:{port}{prefix}"
         self._prefix = prefix
+        self.address = address
         self.steps = threading.Semaphore(0)
         """What lets a job of img.follow go on."""
         self.app = make_app(address, self.steps)

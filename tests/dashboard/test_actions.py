@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.dashboard.browser import Browser
-from tests.dashboard.site import Site
-from tests.support.addresses import on_sql, on_sqlite
+from tests.dashboard.site import Site, on_stores
+from tests.support.addresses import on_sqlite
 from tests.support.processes import until
 
 
@@ -14,7 +14,7 @@ def _dead(site: Site, how: str = "declined") -> str:
     return id_
 
 
-@on_sql
+@on_stores
 def test_a_selection_is_cancelled_after_a_question_with_the_count(browser: Browser, site: Site) -> None:
     jobs = [site.enqueue("mail.welcome", {"payload": n}, delay="1h") for n in range(3)]
     browser.open("/jobs?status=scheduled&type=mail.welcome")
@@ -29,7 +29,21 @@ def test_a_selection_is_cancelled_after_a_question_with_the_count(browser: Brows
     assert [site.app.jobs.get(id_).status for id_ in jobs] == ["cancelled", "cancelled", "scheduled"]
 
 
-@on_sql
+@on_stores
+def test_a_selection_of_a_search_is_retried_and_the_search_is_kept(browser: Browser, site: Site) -> None:
+    jobs = [_dead(site), _dead(site, "away")]
+    browser.open("/jobs?status=dead&type=bill.*&error=declined")
+    browser.find(f"input[value='{jobs[0]}']").click()
+    browser.press("Retry")
+    assert "Retry 1 job?" in browser.text
+    browser.press("Retry 1 job")
+    assert "1 job retried." in browser.text
+    assert browser.path.startswith("/jobs?status=dead&type=bill.%2A&error=declined&said=")
+    until(lambda: site.app.jobs.get(jobs[0]).attempt == 2, "it ran again")
+    assert site.app.jobs.get(jobs[1]).attempt == 1
+
+
+@on_stores
 def test_all_that_match_are_retried_in_the_background(browser: Browser, site: Site) -> None:
     jobs = [_dead(site) for _ in range(3)]
     attempts = [site.app.jobs.get(id_).attempt for id_ in jobs]
@@ -43,7 +57,7 @@ def test_all_that_match_are_retried_in_the_background(browser: Browser, site: Si
     until(lambda: [site.app.jobs.get(id_).attempt for id_ in jobs] != attempts, "they ran again")
 
 
-@on_sqlite
+@on_stores
 def test_a_large_number_must_be_typed(browser: Browser, site: Site) -> None:
     for n in range(101):
         site.enqueue("mail.welcome", {"payload": n}, delay="1h")
@@ -60,7 +74,7 @@ def test_a_large_number_must_be_typed(browser: Browser, site: Site) -> None:
     until(lambda: site.app.stats.counts().totals["cancelled"] == 101, "all are cancelled")
 
 
-@on_sql
+@on_stores
 def test_a_job_is_run_cancelled_changed_retried_and_deleted(browser: Browser, site: Site) -> None:
     later = site.enqueue("mail.welcome", {"payload": "a"}, delay="1h")
     browser.open(f"/jobs/{later}")
@@ -112,7 +126,7 @@ def test_a_wrong_field_is_named_and_nothing_changes(browser: Browser, site: Site
     browser.errors()  # 422 is in the console too
 
 
-@on_sqlite
+@on_stores
 def test_a_job_that_changed_meanwhile_is_left_alone(browser: Browser, site: Site) -> None:
     id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
     browser.open(f"/jobs/{id_}")
@@ -128,7 +142,7 @@ def test_a_job_that_changed_meanwhile_is_left_alone(browser: Browser, site: Site
     browser.errors()  # 412 is in the console too
 
 
-@on_sqlite
+@on_stores
 def test_a_queue_is_paused_with_an_end_resumed_closed_opened_and_limited(browser: Browser, site: Site) -> None:
     site.until_status(site.enqueue("mail.welcome", {"payload": 1}), "completed")
     browser.open("/queues/mail")
@@ -155,7 +169,7 @@ def test_a_queue_is_paused_with_an_end_resumed_closed_opened_and_limited(browser
     assert site.app.queues.get("mail").rules.max_concurrency == 5
 
 
-@on_sql
+@on_stores
 def test_a_group_of_dead_letters_is_retried_alone(browser: Browser, site: Site) -> None:
     declined, away = [_dead(site) for _ in range(2)], _dead(site, "away")
     browser.open("/dead")
@@ -170,7 +184,7 @@ def test_a_group_of_dead_letters_is_retried_alone(browser: Browser, site: Site) 
     assert site.app.jobs.get(away).attempt == 1
 
 
-@on_sqlite
+@on_stores
 def test_a_schedule_is_run_paused_and_resumed(browser: Browser, site: Site) -> None:
     browser.open("/schedules")
     assert "At 03:00 every day" in browser.text
@@ -186,7 +200,7 @@ def test_a_schedule_is_run_paused_and_resumed(browser: Browser, site: Site) -> N
     assert not site.app.schedules.get("nightly").paused
 
 
-@on_sqlite
+@on_stores
 def test_the_audit_names_the_operator_and_the_dashboard(browser: Browser, site: Site) -> None:
     id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
     browser.open(f"/jobs/{id_}")

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.dashboard.browser import Browser
-from tests.dashboard.site import Site
-from tests.support.addresses import on_sql, on_sqlite
+from tests.dashboard.site import Site, on_stores
+from tests.support.addresses import on_sqlite
 from tests.support.processes import let_pass, until
 from windlass.errors import StoreUnavailable
 
@@ -36,7 +36,7 @@ def _only_by_events(browser: Browser) -> None:
     browser.run("document.dispatchEvent(new Event('visibilitychange'))")
 
 
-@on_sql
+@on_stores
 def test_events_update_a_page_at_once_and_a_pause_holds(browser: Browser, site: Site) -> None:
     browser.open("/jobs?status=completed")
     _only_by_events(browser)
@@ -52,7 +52,7 @@ def test_events_update_a_page_at_once_and_a_pause_holds(browser: Browser, site: 
     until(lambda: browser.all(f"tr[data-key='{second}']"), "it goes on")
 
 
-@on_sql
+@on_stores
 def test_log_lines_and_progress_of_a_running_job_come_as_they_are_written(browser: Browser, site: Site) -> None:
     id_ = site.enqueue("img.follow", {"count": 3})
     site.until_status(id_, "running")
@@ -121,3 +121,62 @@ def test_a_store_that_is_away_is_a_banner_and_a_page_that_says_so(
         browser.run("document.getElementById('main').dataset.refresh = '0.2'")
     until(lambda: "mail.welcome" in browser.text, "it comes back by itself", 20)
     browser.errors()  # 503 is in the console too
+
+
+PRESS_WHEN_IT_MOVES = """
+const box = arguments[0].getBoundingClientRect();
+new MutationObserver((_, observer) => {
+  observer.disconnect();
+  window.under = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2).closest("tr");
+  const press = new MouseEvent("click", { bubbles: true, cancelable: true, detail: 1 });
+  window.under.querySelector("input").dispatchEvent(press);
+}).observe(document.querySelector("tbody"), { childList: true });
+"""
+
+
+@on_sqlite
+def test_a_press_right_after_the_list_moved_is_not_taken(browser: Browser, site: Site) -> None:
+    first = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+    browser.open("/jobs")
+    row = browser.find(f"tr[data-key='{first}']")
+    browser.point_at(row)
+    browser.run("const main = document.getElementById('main'); main.dataset.refresh = '0.2'; main.dataset.hold = '0'")
+    browser.run(PRESS_WHEN_IT_MOVES, row)
+    second = site.enqueue("mail.welcome", {"payload": 2}, delay="1h")
+    until(lambda: len(browser.all("tbody tr")) == 2, "the new job is shown above")
+    until(lambda: browser.run("return window.under?.dataset.key") == second, "another row is under the pointer")
+    assert browser.run("return document.querySelectorAll('input[name=id]:checked').length") == 0
+    browser.find(f"input[value='{second}']").send_keys(" ")
+    assert browser.find("#selected").text == "1 selected", "the keyboard is not held back"
+    until(lambda: browser.find("#live").text == "Held", "the page says that it is held")
+
+
+@on_sqlite
+def test_a_log_follows_its_end_until_someone_scrolls_up(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("img.follow", {"count": 90})
+    site.steps.release(60)
+    until(lambda: len(site.app.jobs.get(id_).logs) >= 60, "60 lines are written")
+    browser.open(f"/jobs/{id_}")
+    browser.run("document.getElementById('main').dataset.refresh = '0.2'")
+    below = "const box = document.querySelector('.logs'); return box.scrollHeight - box.scrollTop - box.clientHeight"
+    assert browser.run(below) < 8
+    site.steps.release(5)
+    until(lambda: "step 64" in browser.text, "the lines are shown")
+    assert browser.run(below) < 8, "it follows"
+    browser.run("document.querySelector('.logs').scrollTop = 40")
+    site.steps.release(25)
+    until(lambda: "step 89" in browser.text, "the lines are shown")
+    assert browser.run("return document.querySelector('.logs').scrollTop") == 40, "it stays where it was put"
+
+
+@on_sqlite
+def test_a_worker_shows_what_it_runs_since_when_and_its_memory(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("img.follow", {"count": 2})
+    site.until_status(id_, "running")
+    browser.open("/workers")
+    until(lambda: "img.follow begun" in browser.find("td.runs").text, "what it runs")
+    assert browser.find("td.runs a").get_attribute("href") == f"{browser.url}/jobs/{id_}"
+    until(lambda: "MiB" in browser.find("[data-label=memory]").text, "its memory")
+    site.steps.release(2)
+    site.until_status(id_, "completed")
+    until(lambda: "no job" in browser.find("td.runs").text, "its end, without a reload")

@@ -1,64 +1,12 @@
 """Every page in a real browser, with real jobs."""
 
-import re
+from selenium.webdriver.common.keys import Keys
 
-import pytest
-
-from tests.dashboard.browser import PHONE, WIDE, Browser
-from tests.dashboard.site import Site
-from tests.support.addresses import on_sql, on_sqlite
+from tests.dashboard.browser import Browser
+from tests.dashboard.scene import fill
+from tests.dashboard.site import Site, on_stores
+from tests.support.addresses import on_sqlite
 from tests.support.processes import until
-
-PATHS = (
-    *("/", "/jobs", "/queues", "/queues/mail", "/dead", "/schedules", "/schedules/nightly", "/workers", "/types"),
-    *("/types/mail.welcome", "/actions", "/webhooks", "/audit", "/settings", "/enqueue", "/enqueue?type=order.place"),
-    "/enqueue?type=elsewhere",
-)
-SCREENS = {"wide": WIDE, "phone": PHONE}
-_more = [pytest.param(*each, marks=pytest.mark.extended) for each in (("wide", "dark"), ("phone", "light"))]
-
-
-def _work(site: Site) -> list[str]:
-    """Jobs that completed, died, wait, and have log lines."""
-    jobs = [
-        site.enqueue("mail.welcome", {"payload": {"n": 2**63 - 1, "x": 0.1}}, tags=["vip"], tenant="acme"),
-        site.enqueue("bill.charge", {"how": "declined"}),
-        site.enqueue("bill.charge", {"how": "away"}),
-        site.enqueue("img.resize", {"steps": 3}),
-        site.enqueue("mail.welcome", {"payload": None}, delay="2h"),
-    ]
-    for id_, status in zip(jobs, ("completed", "dead", "dead", "completed", "scheduled"), strict=True):
-        site.until_status(id_, status)
-    return jobs
-
-
-@on_sqlite
-@pytest.mark.parametrize(("screen", "theme"), [("wide", "light"), ("phone", "dark"), *_more])
-def test_every_page_fits_on_every_screen_in_both_themes(
-    browser: Browser, site: Site, screen: str, theme: str
-) -> None:
-    jobs = _work(site)
-    browser.resize(SCREENS[screen], theme)
-    names = ("job-completed", "job-dead", "job-dead-2", "job-logged", "job-scheduled")
-    pages = {re.sub(r"[/?=.]+", "-", path.strip("/")) or "overview": path for path in PATHS}
-    pages |= {name: f"/jobs/{id_}" for name, id_ in zip(names, jobs, strict=True)}
-    for name, path in pages.items():
-        browser.open(path)
-        assert "did not work" not in browser.text, path
-        wide = browser.run("return document.documentElement.scrollWidth") - SCREENS[screen][0]
-        assert wide <= 0, f"{path} is {wide} px too wide for {screen}"
-        browser.shoot(f"{name}-{screen}-{theme}")
-
-
-@on_sqlite
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.extended)])
-def test_axe_core_finds_nothing_on_any_page(browser: Browser, site: Site, theme: str) -> None:
-    jobs = _work(site)
-    browser.resize(WIDE, theme)
-    for path in (*PATHS, *(f"/jobs/{id_}" for id_ in jobs), "/jobs/none", "/jobs?type=none"):
-        browser.open(path)
-        assert browser.violations() == [], path
-    browser.errors()  # the page that does not exist
 
 
 @on_sqlite
@@ -73,9 +21,9 @@ def test_empty_pages_say_what_to_do_next(browser: Browser, site: Site) -> None:
         assert words in browser.text, path
 
 
-@on_sql
+@on_stores
 def test_the_overview_counts_jobs_and_says_what_is_wrong(browser: Browser, site: Site) -> None:
-    _work(site)
+    list(fill(site).values())
     site.enqueue("mail.welcome", {"payload": 1}, queue="unserved")
     browser.open("/")
     numbers = dict(each.text.split("\n") for each in browser.all(".statuses a"))
@@ -90,9 +38,9 @@ def test_the_overview_counts_jobs_and_says_what_is_wrong(browser: Browser, site:
     assert browser.find(".environment").text == "test"
 
 
-@on_sql
+@on_stores
 def test_a_job_shows_its_history_its_attempts_and_its_contents(browser: Browser, site: Site) -> None:
-    done, dead, _, logged, later = _work(site)
+    done, dead, _, logged, later = list(fill(site).values())
     browser.open(f"/jobs/{done}")
     assert "9223372036854775807" in browser.text
     assert "0.1" in browser.text
@@ -110,7 +58,7 @@ def test_a_job_shows_its_history_its_attempts_and_its_contents(browser: Browser,
 
 @on_sqlite
 def test_times_are_in_the_zone_of_the_viewer_and_exact_on_hover(browser: Browser, site: Site) -> None:
-    id_ = _work(site)[0]
+    id_ = fill(site)["completed"]
     browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
     browser.open(f"/jobs/{id_}")
     shown = browser.find(".history time")
@@ -121,7 +69,7 @@ def test_times_are_in_the_zone_of_the_viewer_and_exact_on_hover(browser: Browser
 
 @on_sqlite
 def test_the_keyboard_reaches_search_help_rows_and_pages(browser: Browser, site: Site) -> None:
-    jobs = _work(site)
+    jobs = list(fill(site).values())
     browser.open("/jobs")
     browser.type("/")
     assert browser.run("return document.activeElement.id") == "search"
@@ -141,6 +89,38 @@ def test_the_keyboard_reaches_search_help_rows_and_pages(browser: Browser, site:
 
 
 @on_sqlite
+def test_a_dead_job_is_found_read_and_retried_by_keyboard_alone(browser: Browser, site: Site) -> None:
+    jobs = fill(site)
+    attempts = {name: site.app.jobs.get(jobs[name]).attempt for name in ("dead", "dead-2")}
+    browser.open("/")
+    browser.type("gd")
+    until(lambda: browser.path == "/dead", "the dead letters")
+    browser.type("j")
+    browser.type(Keys.ENTER)
+    until(lambda: "error=" in browser.path, "the jobs of a group")
+    browser.type("jx")
+    assert browser.find("#selected").text == "1 selected"
+    browser.type("b")
+    assert browser.run("return document.activeElement.textContent") == "Retry…"
+    browser.type(Keys.ENTER)
+    until(lambda: "Retry 1 job?" in browser.text, "the question")
+    assert browser.run("return document.activeElement.textContent") == "Retry 1 job", "its button has the focus"
+    browser.type(Keys.ENTER)
+    until(lambda: "1 job retried." in browser.text, "what was done")
+    until(lambda: attempts != {name: site.app.jobs.get(jobs[name]).attempt for name in attempts}, "one ran again")
+    browser.open(f"/jobs/{jobs['scheduled']}")
+    seen = []
+    for _ in range(60):
+        browser.type(Keys.TAB)
+        if browser.run("return document.activeElement === document.body"):
+            continue  # between the last one and the first
+        seen.append(browser.run("return document.activeElement.textContent.trim()"))
+        outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none", f"the focus is seen on {seen[-1]!r}"
+    assert {"Skip to the content", "Run now", "Cancel…", "Enqueue a copy…", "Log out"} <= set(seen)
+
+
+@on_sqlite
 def test_the_theme_is_chosen_and_kept(browser: Browser, site: Site) -> None:
     browser.open("/")
     colour = "return getComputedStyle(document.body).backgroundColor"
@@ -154,9 +134,9 @@ def test_the_theme_is_chosen_and_kept(browser: Browser, site: Site) -> None:
     until(lambda: browser.run(colour) == light, "the light theme")
 
 
-@on_sql
+@on_stores
 def test_a_search_finds_by_error_and_payload_and_stays_in_the_address(browser: Browser, site: Site) -> None:
-    jobs = _work(site)
+    jobs = list(fill(site).values())
     browser.open("/jobs")
     browser.enter("#search", 'type:bill.* status:dead error:"<b>declined"', send=True)
     until(lambda: "error=" in browser.path, "the search is in the address")
@@ -180,3 +160,31 @@ def test_a_search_finds_by_error_and_payload_and_stays_in_the_address(browser: B
     site.until_status(newest[-1], "dead")
     browser.open("/jobs?status=dead")
     assert [row.get_attribute("data-key") for row in browser.all("tbody tr")] == newest[::-1]
+
+
+@on_sqlite
+def test_the_overview_names_what_fails_and_what_no_worker_knows(browser: Browser, site: Site) -> None:
+    for _ in range(6):
+        site.enqueue("bill.charge", {"how": "declined"})
+    site.app.enqueue("nothing.knows", {"x": 1}, queue="mail")
+    until(lambda: site.app.stats.counts().totals["dead"] == 6, "they are dead")
+
+    def says(words: str) -> bool:
+        browser.open("/")
+        return words in browser.text
+
+    until(lambda: says("100% of 6 attempts of bill.charge failed in the last 5 minutes"), "the failures")
+    until(lambda: says("No live worker knows type nothing.knows; its jobs are set aside"), "the type", 60)
+    browser.press("100% of 6 attempts")
+    assert browser.path == "/types/bill.charge"
+
+
+@on_sqlite
+def test_an_entry_of_the_audit_leads_to_what_it_is_about(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+    site.app.jobs.change(id_, priority=3)
+    site.app.queues.close("mail")
+    site.app.schedules.pause("nightly")
+    browser.open("/audit")
+    links = [str(each.get_attribute("href")).removeprefix(browser.url) for each in browser.all("tbody td.mono a")]
+    assert links == ["/schedules/nightly", "/queues/mail", f"/jobs/{id_}"]

@@ -7,10 +7,11 @@ import pytest
 
 from windlass.core.jobs.job import Attempt, Job
 from windlass.core.search_text import Search, parse_search, search_text
+from windlass.core.stats.meter import Meter, Recent
 from windlass.core.status import Status
 from windlass.server.dashboard.history import band, phases
 from windlass.server.dashboard.plots import Line, Window, bars, lines
-from windlass.server.dashboard.render import make_templates, number, rate, span
+from windlass.server.dashboard.render import clocks, make_templates, number, rate, span
 from windlass.server.dashboard.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
 from windlass.server.dashboard.troubles import State, troubles
 from windlass.store.records import WorkerInfo
@@ -70,11 +71,12 @@ def _size(node: Node) -> int:
 
 
 def test_a_plot_has_gaps_and_a_round_upper_edge() -> None:
-    window = Window([NOW + timedelta(minutes=i) for i in range(4)], ("then", "now"))
+    window = Window([NOW + timedelta(minutes=i) for i in range(4)], NOW + timedelta(minutes=4))
     made = lines("Wait", window, [Line("p50", [1.0, None, 3.0, 2.0], "p50")], span)
     assert made.shapes.count("M0 ") == 3  # the grid
     assert str(made.shapes).split('class="line p50" d="')[1].split('"')[0].count("M") == 2
-    assert (made.top, made.legend, made.empty) == ("5s", (("p50", "p50", "2s"),), False)
+    assert (made.top, made.half, made.legend, made.empty) == ("5s", "2.5s", (("p50", "p50", "2s"),), False)
+    assert made.times == (NOW, NOW + timedelta(minutes=2), NOW + timedelta(minutes=4))
     stacked = bars(
         "Jobs", window, [Line("a", [10, 0, None, 3], "running"), Line("b", [7, 0, 0, 1], "pending")], number
     )
@@ -99,11 +101,36 @@ def _job(**fields: Any) -> Job:
 def test_findings_are_worst_first() -> None:
     worker = WorkerInfo(id="w", host="h", pid=1, version="1", queues=("q",), types=("t",), processes=1, slots=1)
     silent = WorkerInfo(**{**_fields(worker), "beat_at": NOW - timedelta(minutes=5)})
-    plain: dict[str, Any] = {"now": NOW, "queues": [], "oldest": {}, "schedules": [], "limited": False}
+    plain: dict[str, Any] = {"now": NOW, "queues": [], "oldest": {}, "schedules": []}
     assert troubles(State(workers=[], dead=0, **plain)) == []
     found = troubles(State(workers=[silent], dead=1, **plain))
     assert [each.level for each in found] == ["bad", "note"]
     assert "silent for 5m" in found[0].text
+
+
+def test_a_type_that_fails_often_or_that_no_worker_knows_is_a_finding() -> None:
+    worker = WorkerInfo(id="w", host="h", pid=1, version="1", queues=("q",), types=("t",), processes=1, slots=1)
+    plain: dict[str, Any] = {"now": NOW, "queues": [], "oldest": {}, "schedules": [], "workers": [worker], "dead": 0}
+
+    def found(completed: int, failed: int, parked: tuple[str, ...] = ()) -> list[str]:
+        recent = Recent(
+            0, (Meter(queue="q", type="t", completed=completed), Meter(queue="r", type="t", failed=failed))
+        )
+        return [each.text for each in troubles(State(recent=recent, parked_types=parked, **plain))]
+
+    assert found(5, 5) == ["50% of 10 attempts of t failed in the last 5 minutes"]
+    assert found(0, 4) == found(15, 5) == found(0, 0, ("t",)) == []
+    assert found(0, 0, ("t", "u")) == ["No live worker knows type u; its jobs are set aside"]
+
+
+def test_the_time_of_a_sentence_is_shown_in_the_zone_of_the_viewer() -> None:
+    shown = clocks("It died at 03:00:07 UTC (5s ago). <b>09:00:00 UTC</b>", NOW)
+    assert 'datetime="2026-01-02T03:00:07.000+00:00"' in shown
+    assert shown.endswith("</time> (5s ago). &lt;b&gt;09:00:00 UTC&lt;/b&gt;"), "of the error nothing is changed"
+    assert 'datetime="2025-12-31T23:00:00.000+00:00"' in clocks("Paused until 2025-12-31 23:00:00 UTC.", NOW)
+    for odd in ("at 99:99:99 UTC", "on 2026-02-31 10:00:00 UTC", "٠٣:٠٠:٠٧ UTC"):
+        assert clocks(odd, NOW) == odd
+    assert clocks("No <i>time\u202e.", NOW) == "No &lt;i&gt;time\\u202e."
 
 
 def _fields(worker: WorkerInfo) -> dict[str, Any]:
@@ -117,7 +144,7 @@ def test_text_in_a_template_is_escaped_and_its_invisible_characters_are_shown() 
 
 
 @pytest.mark.parametrize(
-    ("per_second", "text"), [(0, "0.0/s"), (0.5, "30.0/min"), (12.34, "12.3/s"), (1234.5, "1,234/s")]
+    ("per_second", "text"), [(0, "0/s"), (0.5, "30.0/min"), (12.34, "12.3/s"), (1234.5, "1,234/s")]
 )
 def test_a_rate_has_the_unit_that_reads_best(per_second: float, text: str) -> None:
     assert rate(per_second) == text

@@ -41,6 +41,11 @@ def test_a_change_needs_the_token_of_its_own_session(site: Site) -> None:
 
 
 def test_the_cookie_is_hidden_from_scripts_and_from_other_sites(browser: Browser, site: Site) -> None:
+    browser.forget()
+    browser.open("/queues")
+    assert browser.path.startswith("/login?next=")
+    browser.enter("input[name=token]", site.token("admin"), send=True)
+    until(lambda: browser.path == "/queues", "the page that was asked for")
     assert "windlass=" not in browser.run("return document.cookie")
     cookie = browser.driver.get_cookie("windlass")
     assert cookie is not None
@@ -48,6 +53,7 @@ def test_the_cookie_is_hidden_from_scripts_and_from_other_sites(browser: Browser
 
 
 def test_a_log_out_ends_the_session(browser: Browser, site: Site) -> None:
+    browser.open("/")
     browser.find("form[action='/logout'] button").click()
     until(lambda: browser.path.startswith("/login"), "the log-in")
     browser.open("/jobs")

@@ -1,5 +1,7 @@
 """Courses: points of minutes and hours, with gaps where nothing was sampled."""
 
+from typing import Any
+
 import pytest
 
 from windlass.core.moments import DAY, SECOND, to_datetime
@@ -23,7 +25,7 @@ def depth(number: int, queue: str, pending: int, oldest: int | None = None) -> D
     return Depth(queue=queue, interval_start=SINCE + number * MINUTE, jobs=jobs, max_jobs=jobs, oldest=oldest)
 
 
-def plotted(meters: list[Meter], depths: list[Depth], width: int = MINUTE, by: By = "queue", **only: str) -> Timeline:
+def plotted(meters: list[Meter], depths: list[Depth], width: int = MINUTE, by: By = "queue", **only: Any) -> Timeline:
     plot = TimelineBuilder(SampleQuery(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE, **only), width, by)
     plot.add(Samples(tuple(meters), tuple(depths)))
     return plot.build()
@@ -166,3 +168,14 @@ def test_where_a_piece_ends_makes_no_difference(cut: int) -> None:
     plot.add(Samples(tuple(meters[: 2 * cut]), tuple(depths[: 2 * cut])))
     plot.add(Samples(tuple(meters[2 * cut :]), tuple(depths[2 * cut :])))
     assert plot.build() == whole
+
+
+def test_the_sum_alone_is_the_same_as_beside_series() -> None:
+    meters = [meter(1, "a", "t", 2), meter(1, "b", "t", 3), meter(2, "a", "u", 4), meter(2)]
+    depths = [depth(1, "", 5), depth(1, "a", 4, oldest=9), depth(2, "", 7)]
+    wanted: list[dict[str, Any]] = [{}, {"queue": "a"}, {"type": "t"}]
+    for only in wanted:
+        alone, beside = plotted(meters, depths, by="all", **only), plotted(meters, depths, **only)
+        assert alone.series == {}
+        assert alone.all == beside.all
+        assert completed(alone)[1:3] == completed(beside)[1:3]

@@ -215,9 +215,12 @@ class RemoteStats(Stats):
     async def acounts(self) -> Counts:
         return Counts((await self._connection.get("/stats", StatsRecord)).queues)
 
-    async def arecent(self, length: Duration = 300) -> Recent:
-        seconds = duration(length, "length") / SECOND
-        found = (await self._connection.get("/stats", StatsRecord, recent=seconds)).recent
+    async def arecent(
+        self, length: Duration = 300, *, queue: str | None = None, type: TaskType | None = None
+    ) -> Recent:
+        seconds, name = duration(length, "length") / SECOND, None if type is None else type_name(type)
+        query = {"recent": seconds, "queue": queue, "type": name}
+        found = (await self._connection.get("/stats", StatsRecord, **query)).recent
         assert found is not None
         return found
 
@@ -233,10 +236,12 @@ class RemoteStats(Stats):
         points: int | None = None,
         queue: str | None = None,
         type: TaskType | None = None,
+        times: bool = True,
     ) -> Timeline:
         seconds = duration(length, "length") / SECOND
         name = None if type is None else type_name(type)
         query = {"since": seconds, "by": by, "points": points or MAX_POINTS, "queue": queue, "type": name}
+        query["times"] = times
         found = (await self._connection.get("/stats", StatsRecord, **query)).timeline
         assert found is not None
         return found

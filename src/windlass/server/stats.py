@@ -2,7 +2,7 @@
 
 import itertools
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -11,7 +11,7 @@ from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.moments import MAX_DURATION, SECOND, to_datetime
 from windlass.core.stats.meter import Recent
 from windlass.core.stats.scale import Scale, scale
-from windlass.core.stats.timeline import Timeline
+from windlass.core.stats.timeline import By, Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
 from windlass.server.job_list import CountQuery
@@ -48,14 +48,18 @@ class TypeList(msgspec.Struct):
 
 
 class StatsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`since` asks for the samples, `recent` for the meters, of this many seconds up to now."""
+    """`since` asks for the samples, `recent` for the meters, of this many seconds up to now: of one queue, of one
+    type, or of all.
+    """
 
     since: float | None = None
     recent: float | None = None
-    by: Literal["queue", "type"] = "queue"
+    by: By = "queue"
     points: int = 120
     queue: str | None = None
     type: str | None = None
+    times: bool = True
+    """Whether samples have waiting and run times, which are most of the work."""
 
 
 class StatsRecord(msgspec.Struct, kw_only=True):
@@ -177,12 +181,12 @@ async def get_stats(call: Call) -> Answer:
         _check_window(call)
         length = min(query.since, MAX_DURATION / SECOND)
         timeline = await call.app.stats.atimeline(
-            length, by=query.by, points=query.points, queue=query.queue, type=query.type
+            length, by=query.by, points=query.points, queue=query.queue, type=query.type, times=query.times
         )
     totals = {str(status): sum(jobs.get(status, 0) for jobs in queues.values()) for status in Status}
     record = StatsRecord(queues=queues, totals=totals, oldest=oldest, timeline=timeline)
     if query.recent is not None:
-        recent = await call.app.stats.arecent(query.recent)
+        recent = await call.app.stats.arecent(query.recent, queue=query.queue, type=query.type)
         meters = tuple(each for each in recent.meters if rights.covers(each.queue, each.type))
         record.recent = msgspec.structs.replace(recent, meters=meters)
     return Answer(record)

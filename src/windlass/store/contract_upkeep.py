@@ -165,8 +165,11 @@ class StatsStore(Protocol):
     async def record(self, meters: Sequence[Meter]) -> None:
         """Add these meters to the current interval."""
 
-    async def recent(self, length: Micros) -> Recent:
-        """The meters of the intervals that reach into this length of the past, by interval, queue and type."""
+    async def recent(self, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
+        """The meters of the intervals that reach into this length of the past, by interval, queue and type.
+
+        Of one queue, of one type, or of all: the cost is of those that are wanted.
+        """
 
     async def oldest(self) -> dict[str, Micros]:
         """How long the oldest pending job of each queue has waited."""

@@ -32,6 +32,7 @@ class TimelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     points: int | None
     queue: str | None
     type: str | None
+    times: bool = True
 
     def check(self) -> Micros:
         """Check the options and return the length."""
@@ -42,9 +43,7 @@ class TimelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         whole = isinstance(self.points, int) and not isinstance(self.points, bool)
         if self.points is not None and not (whole and 1 <= self.points <= MAX_POINTS):
             raise InvalidOption("points", f"must be a whole number from 1 to {MAX_POINTS}, not {self.points!r:.100}")
-        for name, value in (("queue", self.queue), ("type", self.type)):
-            if value is not None:
-                check_name(value, name)
+        check_names(self.queue, self.type)
         return self._length()
 
     def _length(self) -> Micros:
@@ -56,11 +55,21 @@ class TimelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         return micros
 
 
+def check_names(queue: str | None, type_: TaskType | None) -> str | None:
+    """Check the names of a queue and a type, and return that of the type."""
+    name = None if type_ is None else type_name(type_)
+    for field, value in (("queue", queue), ("type", name)):
+        if value is not None:
+            check_name(value, field)
+    return name
+
+
 async def read_timeline(store: Store, asked: TimelineOptions, length: Micros) -> Timeline:
     """The samples of the coordinator as a timeline."""
     now = (await store.stats.recent(1)).now
     window, width = sample_window(now, length, None if asked.step is None else STEPS[asked.step], asked.points)
-    plot = TimelineBuilder(msgspec.structs.replace(window, queue=asked.queue, type=asked.type), width, asked.by)
+    window = msgspec.structs.replace(window, queue=asked.queue, type=asked.type, times=asked.times)
+    plot = TimelineBuilder(window, width, asked.by)
     for piece in plot.pieces():
         plot.add(await store.stats.samples(piece))
     return plot.build()
@@ -85,16 +94,19 @@ class Stats(Verbs):
         store = await self._home._ready()
         return await store.operator.counts()
 
-    async def arecent(self, length: Duration = 300) -> Recent:
-        """What ended recently, at most in the last hour: by interval, queue and type.
+    async def arecent(
+        self, length: Duration = 300, *, queue: str | None = None, type: TaskType | None = None
+    ) -> Recent:
+        """What ended recently, at most in the last hour, of one queue, one type or all: by interval, queue and type.
 
         Statistics, not a ledger: runners write them every two seconds, and a runner that dies loses the last ones.
         """
         micros = duration(length, "length")
         if not 0 < micros <= METER_RETENTION:
             raise InvalidOption("length", f"must be up to {METER_RETENTION // SECOND} seconds, and more than none")
+        name = check_names(queue, type)
         store = await self._home._ready()
-        return await store.stats.recent(micros)
+        return await store.stats.recent(micros, queue, name)
 
     async def aoldest(self) -> dict[str, float]:
         """The longest wait of a pending job in seconds, by queue."""
@@ -110,14 +122,16 @@ class Stats(Verbs):
         points: int | None = None,
         queue: str | None = None,
         type: TaskType | None = None,
+        times: bool = True,
     ) -> Timeline:
         """Statistics over a length of time for each queue or type, as sampled by the coordinator.
 
         By the minute for 7 days, by the hour for 400; `points` merges neighbours until there are at most that many.
-        The current minute, and one that is being sampled, are not included.
+        The current minute, and one that is being sampled, are not included. `by="all"` makes only the sum, and
+        `times=False` leaves out waiting and run times: each is most of the work where there are very many types.
         """
         name = None if type is None else type_name(type)
-        asked = TimelineOptions(length=length, by=by, step=step, points=points, queue=queue, type=name)
+        asked = TimelineOptions(length=length, by=by, step=step, points=points, queue=queue, type=name, times=times)
         micros = asked.check()
         return await read_timeline(await self._home._ready(), asked, micros)
 

@@ -10,7 +10,8 @@ from windlass.core.stats.meter import Meter
 from windlass.core.stats.recent_stats import Quantiles
 from windlass.core.stats.samples import HOUR, LAG, MINUTE, Depth, start_of
 
-By = Literal["queue", "type"]
+By = Literal["queue", "type", "all"]
+"""What a timeline has series of; "all": only the sum."""
 MINUTES_UP_TO: Micros = 12 * HOUR
 """A timeline of up to this length is by minutes unless hours are asked for."""
 _SETTLED: Micros = LAG + 5 * SECOND
@@ -25,6 +26,8 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True):
     until: Micros
     queue: str | None = None
     type: str | None = None
+    times: bool = True
+    """False: without the histograms of times, which are most of a sample."""
 
 
 class Samples(msgspec.Struct, frozen=True):
@@ -74,7 +77,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The length of a point."""
     by: By
     series: dict[str, Series]
-    """By queue or type; '' is the sum of those that are kept without a name."""
+    """By queue or type; '' is the sum of those that are kept without a name. None by "all"."""
     all: Series
 
 

@@ -58,10 +58,13 @@ class TimelineBuilder:
         )
 
     def _add_to(self, part: "_Part", meters: list[Meter], depths: list[Depth]) -> None:
+        looked = {} if self._window.type else {depth.queue: depth for depth in merged(part.at, depths)}
+        if self._by == "all":
+            self._all.add(part, total("", "", part.at, meters), looked.get(self._window.queue or ""))
+            return
         named: dict[str, list[Meter]] = {}
         for meter in meters:
             named.setdefault(meter.queue if self._by == "queue" else meter.type, []).append(meter)
-        looked = {} if self._window.type else {depth.queue: depth for depth in merged(part.at, depths)}
         counted = looked if self._by == "queue" else {}
         sums = {name: total("", "", part.at, found) for name, found in named.items()}
         for name in sums.keys() | counted.keys():

@@ -50,7 +50,7 @@ def _phases(job: Job, now: datetime) -> Iterator[Phase]:
             continue
         yield from _waits(job, each, since, max(since, begin))
         end = each.ended_at
-        status = OUTCOMES.get(each.outcome, "running" if end is None else "pending")
+        status = OUTCOMES.get(each.outcome, "running")
         text = f"attempt {each.attempt}: {each.outcome.replace('_', ' ')}"
         yield Phase(status=status, text=text, since=begin, until=end or now, lasts=end is None, state="running")
         since = end or now

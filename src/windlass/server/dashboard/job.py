@@ -100,7 +100,13 @@ async def change_one(view: View) -> Reply:
     if verb not in _CHANGES:
         raise unknown_verb(verb)
     if verb in _QUESTIONS:
-        question = Change(question=_QUESTIONS[verb], button=_BUTTONS[verb], back=f"/jobs/{id_}", jobs=(id_,))
+        question = Change(
+            question=_QUESTIONS[verb],
+            button=_BUTTONS[verb],
+            back=f"/jobs/{id_}",
+            detail="" if view.given("confirmed") else await _said(view, id_),
+            jobs=(id_,),
+        )
         if (asked := confirm(view, f"/jobs/{id_}/{verb}", question)) is not None:
             return asked
     seen = view.given("seen")
@@ -111,6 +117,12 @@ async def change_one(view: View) -> Reply:
         return state_of_job((await view.ask(get_job, id=id_)).body)
 
     return await unless_changed(view, change, state, target)
+
+
+async def _said(view: View, id_: str) -> str:
+    """What a question is about."""
+    job: JobRecord = (await view.ask(get_job, id=id_)).body
+    return f"{job.type}, {job.status}, in queue {job.queue}."
 
 
 async def _cancel(view: View, id_: str, headers: dict[str, str]) -> Reply:

@@ -15,7 +15,7 @@ from windlass.server.dashboard.confirm import Change, confirm
 from windlass.server.dashboard.numbers import count, counted
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
 from windlass.server.job_list import JobQuery
-from windlass.server.jobs import DeleteQuery, JobList, cancel_job, get_job, list_jobs, retry_job
+from windlass.server.jobs import DeleteQuery, JobList, RetryRequest, cancel_job, get_job, list_jobs, retry_job
 from windlass.server.operation import MissingScope
 from windlass.server.problem import Refused
 from windlass.server.stats import MAX_COUNT, JobCount
@@ -124,7 +124,7 @@ async def change_jobs(view: View) -> Reply:
     if view.given("which") == "matching":
         return await _change_matching(view, verb)
     ids = view.form.get("id", ())[:MAX_SELECTED]
-    back = link("/jobs", **_filters_of_form(view))
+    back = link("/jobs", **search_fields(parse_search(view.given("search"))))
     if not ids:
         raise Refused(422, "nothing_selected", "no job is selected: tick some, or act on all that match")
     question = Change(
@@ -146,7 +146,7 @@ async def _change_one(view: View, verb: str, id_: str) -> bool:
     try:
         match verb:
             case "retry":
-                await view.ask(retry_job, id=id_)
+                await view.ask(retry_job, id=id_, body=RetryRequest())
             case "cancel":
                 await view.ask(cancel_job, id=id_, query=DeleteQuery())
             case _:

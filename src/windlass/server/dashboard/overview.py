@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from windlass.core.stats.meter import Recent
 from windlass.core.stats.recent_stats import recent_stats
 from windlass.core.stats.timeline import Point, Timeline
 from windlass.core.status import Status
@@ -28,7 +27,7 @@ class Range(msgspec.Struct, frozen=True):
     points: int
 
 
-RANGES = (Range("hour", 3600, 60), Range("day", 86_400, 24), Range("week", 604_800, 168))
+RANGES = (Range("hour", 3600, 60), Range("day", 86_400, 24), Range("week", 604_800, 56))
 RECENT_SECONDS = 300.0
 
 
@@ -36,10 +35,11 @@ async def show_overview(view: View) -> Reply:
     """The state of everything that the caller may see."""
     chosen = next((each for each in RANGES if each.name == view.asked("range")), RANGES[0])
     queue = _queue_of(view)
-    query = StatsQuery(since=chosen.seconds, points=chosen.points, recent=RECENT_SECONDS, queue=queue)
+    query = StatsQuery(since=chosen.seconds, points=chosen.points, recent=RECENT_SECONDS, by="all", queue=queue)
     stats = await read_stats(view, query)
     workers: list[WorkerInfo] = (await view.ask(list_workers)).body.workers
     queues = (await view.ask(list_queues)).body.queues
+    assert stats.recent is not None
     state = State(
         now=datetime.now(UTC),
         queues=queues,
@@ -47,9 +47,9 @@ async def show_overview(view: View) -> Reply:
         workers=workers,
         schedules=(await view.ask(list_schedules)).body.schedules,
         dead=stats.totals.get(Status.DEAD, 0),
-        limited=view.caller.rights.is_limited,
+        recent=stats.recent,
+        parked_types=await _parked_types(view),
     )
-    assert stats.recent is not None
     context = {
         "ranges": [each.name for each in RANGES],
         "range": chosen.name,
@@ -57,16 +57,26 @@ async def show_overview(view: View) -> Reply:
         "queue_names": sorted(stats.queues),
         "totals": stats.totals,
         "live": sum(stats.totals[each] for each in ("scheduled", "blocked", "pending", "running", "failed")),
-        "recent": recent_stats(_of_queue(stats.recent, queue)),
+        "recent": recent_stats(stats.recent),
         "oldest": max(stats.oldest.items(), key=lambda each: each[1], default=None),
         "workers": workers,
         "slots": sum(each.slots for each in workers),
         "busy": sum(each.busy for each in workers),
         "troubles": troubles(state),
-        "plots": [] if stats.timeline is None else _plots(stats.timeline, chosen),
+        "now": state.now,
+        "plots": []
+        if stats.timeline is None
+        else _plots(stats.timeline, chosen, sum(each.slots for each in workers)),
         "nothing": not queues and not workers,
     }
     return Shown("overview.html", "Overview", context)
+
+
+async def _parked_types(view: View) -> list[str]:
+    """A type does not say in which queue its jobs are: a limited token is told of none."""
+    if view.caller.rights.is_limited:
+        return []
+    return await (await view.app._ready()).jobs.parked_types()
 
 
 def _queue_of(view: View) -> str | None:
@@ -76,16 +86,11 @@ def _queue_of(view: View) -> str | None:
     return asked if asked and rights.covers_queue(asked) else min(rights.queues, default=None)
 
 
-def _of_queue(recent: Recent, queue: str | None) -> Recent:
-    return (
-        recent if queue is None else Recent(recent.now, tuple(each for each in recent.meters if each.queue == queue))
-    )
-
-
 def _window(timeline: Timeline, chosen: Range) -> Window:
     step = timedelta(seconds=timeline.seconds)
     starts = [timeline.since + step * i for i in range(len(timeline.all.points))]
-    return Window(starts, ("60 min ago" if chosen.name == "hour" else f"{chosen.name} ago", "now"))
+    often, sampled = "minute" if chosen.name == "hour" else "hour", any(timeline.all.points)
+    return Window(starts, timeline.until, chosen.name, often, sampled)
 
 
 def _attempts(timeline: Timeline, window: Window, points: Sequence[Point | None]) -> Plot:
@@ -111,10 +116,16 @@ def plots_of_type(timeline: Timeline, chosen: Range) -> list[Plot]:
     ]
 
 
-def _plots(timeline: Timeline, chosen: Range) -> list[Plot]:
+def _plots(timeline: Timeline, chosen: Range, slots: int) -> list[Plot]:
     window, points = _window(timeline, chosen), timeline.all.points
+    failures = [Line("failed", [_of(p, "failures") for p in points], "dead")]
+    running = [
+        Line("most", [_most(p, Status.RUNNING) for p in points], "most"),
+        Line("mean", _depth(points, Status.RUNNING), "running"),
+    ]
     return [
         _attempts(timeline, window, points),
+        bars(f"Failed attempts per {span(timeline.seconds)}", window, failures, number),
         _times("Waiting time", "wait", window, points),
         bars(
             "Jobs by status",
@@ -125,6 +136,7 @@ def _plots(timeline: Timeline, chosen: Range) -> list[Plot]:
             ],
             number,
         ),
+        lines(f"Running jobs, {slots:,} slots now", window, running, number),
         lines("Oldest pending job", window, [Line("oldest", [_of(p, "oldest") for p in points], "pending")], span),
     ]
 
@@ -135,6 +147,10 @@ def _of(point: Point | None, name: str) -> float | None:
 
 def _time(point: Point | None, what: str, name: str) -> float | None:
     return None if point is None else getattr(getattr(point, what), name)
+
+
+def _most(point: Point | None, status: Status) -> float | None:
+    return None if point is None or point.max_jobs is None else point.max_jobs.get(status, 0)
 
 
 def _depth(points: Sequence[Point | None], status: Status) -> list[float | None]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 from markupsafe import Markup
 
-from windlass.server.dashboard.render import span
+from windlass.server.dashboard.render import number, span
 
 WIDTH, HEIGHT = 600.0, 120.0
 Values = Sequence[float | None]
@@ -39,9 +39,14 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     shapes: Markup
     top: str
-    """The label of its upper edge."""
-    since: str
-    until: str
+    half: str
+    """The labels of its upper edge and of the middle."""
+    times: tuple[datetime, ...]
+    """Where it begins, its middle, and where it ends."""
+    step: str
+    """How often a sample is made."""
+    sampled: bool
+    is_line: bool
     legend: tuple[tuple[str, str, str], ...]
     """Name, class and last value of each line."""
     described: str
@@ -53,15 +58,18 @@ class Window(msgspec.Struct, frozen=True):
     """The times of a plot's points."""
 
     starts: Sequence[datetime]
-    words: tuple[str, str]
-    """What its left and right edges are."""
+    until: datetime
+    name: str = "hour"
+    step: str = "minute"
+    sampled: bool = True
+    """Whether there is any sample of it."""
 
 
 def lines(title: str, window: Window, series: Sequence[Line], show: Show) -> Plot:
     """One line for each series; the first is the topmost in the legend."""
     top = _nice(max((value for each in series for value in each.values if value is not None), default=0.0), show)
     drawn = [_line(each, top) for each in series]
-    return _plot(title, window, series, show, top, drawn)
+    return _plot(title, window, series, show, top, drawn, is_line=True)
 
 
 def bars(title: str, window: Window, series: Sequence[Line], show: Show) -> Plot:
@@ -83,19 +91,25 @@ def _plot(
     show: Show,
     top: float,
     drawn: Sequence[Markup],
+    *,
+    is_line: bool = False,
 ) -> Plot:
     grid = [_rule(HEIGHT * part / 4) for part in (1, 2, 3)]
     hovers = [_hover(window.starts, i, series, show) for i in range(len(window.starts))]
     empty = all(value is None for each in series for value in each.values)
     told = ", ".join(f"{each.name} {show(each.last)}" for each in series)
+    since = window.starts[0] if window.starts else window.until
     return Plot(
         title=title,
         shapes=Markup("").join([*grid, *drawn, *hovers]),
         top=show(top),
-        since=window.words[0],
-        until=window.words[1],
+        half="" if show is number and top % 2 else show(top / 2),
+        times=(since, since + (window.until - since) / 2, window.until),
+        step=window.step,
+        sampled=window.sampled,
+        is_line=is_line,
         legend=tuple((each.name, each.kind, show(each.last)) for each in series),
-        described=f"{title}, {window.words[0]} to {window.words[1]}; last: {told}",
+        described=f"{title} in the last {window.name}; last: {told}",
         empty=empty,
     )
 
@@ -131,10 +145,13 @@ def _stack(line: Line, below: Sequence[float], top: float) -> Markup:
 def _hover(starts: Sequence[datetime], i: int, series: Sequence[Line], show: Show) -> Markup:
     """A column that says its values under the pointer."""
     step = WIDTH / max(1, len(starts))
-    at = starts[i].astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    at = starts[i].astimezone(UTC)
     told = ", ".join(f"{each.name} {show(each.values[i])}" for each in series)
-    return Markup('<rect class="hover" x="{}" y="0" width="{}" height="{}"><title>{}: {}</title></rect>').format(
-        f"{step * i:.1f}", f"{step:.1f}", f"{HEIGHT:.0f}", at, told
+    return Markup(
+        '<rect class="hover" x="{}" y="0" width="{}" height="{}"><title data-at="{}">{}: {}</title></rect>'
+    ).format(
+        *(f"{step * i:.1f}", f"{step:.1f}", f"{HEIGHT:.0f}"),
+        *(f"{at:%Y-%m-%dT%H:%MZ}", f"{at:%Y-%m-%d %H:%M UTC}", told),
     )
 
 

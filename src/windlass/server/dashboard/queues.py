@@ -16,6 +16,7 @@ from windlass.server.dashboard.figures.shapes import sparkline
 from windlass.server.dashboard.forms.changed import State, state_of_queue, text_of, unless_changed
 from windlass.server.dashboard.numbers import read_stats
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, paged, unknown_verb
+from windlass.server.dashboard.render import span
 from windlass.server.queues import (
     PauseRequest,
     QueuePatch,
@@ -30,7 +31,7 @@ from windlass.server.queues import (
 )
 from windlass.server.stats import StatsQuery
 
-RECENT_SECONDS = 900.0
+RECENT_SECONDS = 300.0
 SPARK_SECONDS, SPARK_POINTS = 3600.0, 30
 ENDS = (("", "until resumed"), ("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), ("24h", "24 hours"))
 DEPTH = ("running", "pending", "failed", "blocked", "scheduled")
@@ -60,7 +61,7 @@ async def show_queues(view: View) -> Reply:
     """All queues, the deepest first."""
     limited = view.caller.rights.is_limited
     since = None if limited else SPARK_SECONDS
-    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, since=since, points=SPARK_POINTS))
+    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, since=since, points=SPARK_POINTS, times=False))
     queues: list[QueueRecord] = (await view.ask(list_queues)).body.queues
     assert stats.recent is not None
     largest = max((_depth(each) for each in queues), default=0)
@@ -95,7 +96,7 @@ async def _page(view: View, errors: dict[str, str] | None = None) -> Reply:
     """The page, with what is wrong with a new setting beside it."""
     answer = await view.ask(get_queue, name=view.path["name"])
     queue: QueueRecord = answer.body
-    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
+    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, queue=queue.name))
     assert stats.recent is not None
     context = {
         "queue": queue,
@@ -203,7 +204,7 @@ def _said(name: str, value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g} s" if name in ("timeout", "ageing") and not isinstance(value, str) else str(value)
+    return span(value) if name in ("timeout", "ageing") and not isinstance(value, str) else str(value)
 
 
 def _limits(queue: QueueRecord) -> list[Setting]:

@@ -1,10 +1,11 @@
 """Templates: escaped, control characters made visible, times that the browser shows in its own zone."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import Status
@@ -29,7 +30,7 @@ def make_templates() -> Environment:
     made.filters.update(
         moment=moment, ago=ago, span=span, number=number, rate=rate, cell=cell, share=share, sentence=sentence
     )
-    made.filters.update(capitalize_first=capitalize_first, size=size)
+    made.filters.update(capitalize_first=capitalize_first, size=size, axis=axis, clocks=clocks)
     made.globals.update(link=link, STATUSES=[str(each) for each in Status])
     return made
 
@@ -49,6 +50,28 @@ def moment(at: datetime | None) -> Markup:
 def ago(at: datetime | None) -> Markup:
     """How long ago, or in how long, kept up to date by the browser; exact on hover."""
     return _time(at, "ago")
+
+
+def axis(at: datetime) -> Markup:
+    """A time at the axis of a plot, to the minute."""
+    return _time(at, "axis")
+
+
+def clocks(text: str, at: datetime) -> Markup:
+    """A sentence whose first time is shown in the viewer's zone: a time of day is of the day of `at`."""
+    found = _CLOCK.search(text)
+    if found is None:
+        return escape(_visible(text))
+    day, clock = found.groups()
+    try:
+        moment_ = datetime.fromisoformat(f"{day or f'{at.astimezone(UTC):%Y-%m-%d}'}T{clock}+00:00")
+    except ValueError:  # of an error, which may say anything
+        return escape(_visible(text))
+    before, after = text[: found.start()], text[found.end() :]
+    return Markup("{}{}{}").format(_visible(before), _time(moment_, "clock"), _visible(after))
+
+
+_CLOCK = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?\b(\d\d:\d\d:\d\d) UTC", re.ASCII)
 
 
 def _time(at: datetime | None, form: str) -> Markup:
@@ -71,7 +94,9 @@ def number(value: float | None) -> str:
 
 def rate(per_second: float) -> str:
     """A rate in the unit that reads best."""
-    if per_second >= 1 or per_second == 0:
+    if per_second == 0:
+        return "0/s"
+    if per_second >= 1:
         return f"{per_second:,.1f}/s" if per_second < 100 else f"{per_second:,.0f}/s"
     return f"{per_second * 60:,.1f}/min"
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from windlass.core.moments import SECOND, show_duration
+from windlass.core.stats.meter import Recent
 from windlass.server.dashboard.page import link
 from windlass.server.queues import QueueRecord
 from windlass.server.schedules import ScheduleRecord
@@ -15,6 +16,9 @@ from windlass.store.records import WorkerInfo
 LONG_WAIT = 300.0
 """Seconds after which a pending job of a queue that is not paused is a finding."""
 OVERDUE = timedelta(minutes=2)
+MIN_FAILURES = 5
+MAX_FAILED_SHARE = 0.25
+"""From this many failed attempts of a type on, a larger share of them is a finding."""
 STALE = timedelta(seconds=60)
 """A worker without a beat for this long."""
 
@@ -36,12 +40,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     workers: Sequence[WorkerInfo]
     schedules: Sequence[ScheduleRecord]
     dead: int
-    limited: bool
+    recent: Recent = Recent(0, ())
+    """Of the last five minutes."""
+    parked_types: Sequence[str] = ()
+    """Types whose jobs were set aside because no live worker knew them."""
 
 
 def troubles(state: State) -> list[Trouble]:
     """All findings."""
-    found = [*_workers(state), *_queues(state), *_schedules(state), *_dead(state)]
+    found = [*_workers(state), *_queues(state), *_types(state), *_schedules(state), *_dead(state)]
     return sorted(found, key=lambda each: each.level)
 
 
@@ -60,7 +67,7 @@ def _queues(state: State) -> Iterator[Trouble]:
     for queue in state.queues:
         pending, to = queue.jobs.get("pending", 0), link("/queues/" + queue.name)
         if queue.paused:
-            until = "" if queue.paused_until is None else f" until {queue.paused_until:%H:%M} UTC"
+            until = "" if queue.paused_until is None else f" until {queue.paused_until:%Y-%m-%d %H:%M:%S} UTC"
             yield Trouble("note", f"Queue {queue.name} is paused{until}; {_jobs(pending)} pending", to)
         elif pending and state.workers and queue.name not in served:
             yield Trouble("bad", f"No live worker serves queue {queue.name}; {_jobs(pending)} pending", to)
@@ -69,6 +76,19 @@ def _queues(state: State) -> Iterator[Trouble]:
             yield Trouble("bad", f"A job in queue {queue.name} has been pending for {age}", to)
         if queue.closed:
             yield Trouble("note", f"Queue {queue.name} is closed to new jobs", to)
+
+
+def _types(state: State) -> Iterator[Trouble]:
+    known = {type_ for worker in state.workers for type_ in worker.types}
+    for type_ in sorted(set(state.parked_types) - known):
+        yield Trouble("bad", f"No live worker knows type {type_}; its jobs are set aside", link("/jobs", type=type_))
+    for type_, part in sorted(state.recent.by(lambda meter: meter.type).items()):
+        bad = sum(each.bad for each in part.meters)
+        ended = bad + sum(each.completed for each in part.meters)
+        if bad >= MIN_FAILURES and bad > MAX_FAILED_SHARE * ended:
+            share = f"{bad / ended:.0%} of {ended:,} attempts"
+            to = f"/types/{type_}" if type_ else "/types"
+            yield Trouble("bad", f"{share} of {type_ or 'other types'} failed in the last 5 minutes", to)
 
 
 def _schedules(state: State) -> Iterator[Trouble]:

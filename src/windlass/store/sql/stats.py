@@ -35,17 +35,18 @@ async def record(db: Session, meters: Sequence[Meter]) -> None:
     await db.run("set_meters", _rows([meter_values(start, meter) for meter in added.values()]))
 
 
-async def recent(db: Session, length: Micros) -> Recent:
+async def recent(db: Session, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
     """The meters of the last intervals."""
     now = await db.now()
-    rows = await db.rows("recent_meters", {"since": interval_of(now - length)})
+    wanted = {"since": interval_of(now - length), "queue": queue, "type": type_}
+    rows = await db.rows("recent_meters", wanted)
     return Recent(now, tuple(to_meter(row) for row in rows))
 
 
 async def samples(db: Session, window: SampleQuery) -> Samples:
     """The samples and queue depths of a time window."""
     values = {"step": window.step, "since": window.since, "until": window.until, "queue": window.queue}
-    made = await db.rows("samples", {**values, "type": window.type})
+    made = await db.rows("samples" if window.times else "sample_counts", {**values, "type": window.type})
     return Samples(tuple(map(to_meter, made)), tuple(map(to_depth, await db.rows("queue_depths", values))))
 
 

@@ -1,6 +1,8 @@
 -- name: recent_meters
 SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
-FROM windlass.meters WHERE interval_start >= :since ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
+FROM windlass.meters
+WHERE interval_start >= :since AND (:queue::text IS NULL OR queue = :queue::text) AND (:type::text IS NULL OR type = :type::text)
+ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
 
 -- name: meters_between
 SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
@@ -10,6 +12,14 @@ ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
 -- name: samples
 -- Of one queue, one type or all; and the rows without a name, which show what was sampled.
 SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM windlass.samples
+WHERE step = :step AND interval_start >= :since AND interval_start < :until
+    AND (:queue::text IS NULL OR queue IN ('', :queue::text)) AND (:type::text IS NULL OR type IN ('', :type::text))
+ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
+
+-- name: sample_counts
+-- The same without times, which are most of a sample.
+SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, '{}', '{}'
 FROM windlass.samples
 WHERE step = :step AND interval_start >= :since AND interval_start < :until
     AND (:queue::text IS NULL OR queue IN ('', :queue::text)) AND (:type::text IS NULL OR type IN ('', :type::text))

@@ -16,7 +16,12 @@ from windlass.server.dashboard.plots import Plot
 from windlass.server.problem import Refused
 from windlass.server.stats import StatsQuery, list_types
 
-RECENT_SECONDS = 3600.0
+RECENT_SECONDS = 300.0
+COLUMN_SECONDS = (3600.0, 900.0)
+"""How far the columns of the list reach, unless that is too much to read for a page."""
+HOUR_SECONDS = COLUMN_SECONDS[0]
+MAX_METERS = 20_000
+"""Meters that a page reads: about a third of a second."""
 
 
 class TypeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +38,9 @@ async def show_types(view: View) -> Reply:
     known = {each.type: each.workers for each in (await view.ask(list_types)).body.types}
     stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
     assert stats.recent is not None
-    recent, parts = by_type(stats.recent), stats.recent.by(lambda meter: meter.type)
+    recent = by_type(stats.recent)
+    seconds, longer = await _longer(view, stats.recent)
+    parts = longer.by(lambda meter: meter.type)
     names = sorted(
         (name for name in known.keys() | recent.keys() if name), key=lambda name: (-_ended(recent.get(name)), name)
     )
@@ -47,7 +54,19 @@ async def show_types(view: View) -> Reply:
         )
         for name in shown
     ]
-    return Shown("types.html", "Types", {"types": rows, "count": len(names), **pages})
+    context = {"types": rows, "count": len(names), "minutes": round(seconds / 60), **pages}
+    return Shown("types.html", "Types", context)
+
+
+async def _longer(view: View, recent: Recent) -> tuple[float, Recent]:
+    """The meters for the columns, and how many seconds they are of: an hour, or less where there are very many."""
+    each_second = len(recent.meters) / RECENT_SECONDS
+    seconds = next((each for each in COLUMN_SECONDS if each * each_second <= MAX_METERS), RECENT_SECONDS)
+    if seconds == RECENT_SECONDS or view.caller.rights.types:
+        return seconds, recent
+    found = (await read_stats(view, StatsQuery(recent=seconds))).recent
+    assert found is not None
+    return seconds, found
 
 
 def _ended(recent: RecentStats | None) -> int:
@@ -65,7 +84,7 @@ async def show_type(view: View) -> Reply:
     chosen = next((each for each in RANGES if each.name == view.asked("range")), RANGES[0])
     stats = await read_stats(view, _query(view, chosen, name))
     assert stats.recent is not None
-    own = Recent(stats.recent.now, tuple(each for each in stats.recent.meters if each.type == name))
+    own = stats.recent
     if name not in known and not own.meters and not await _has_jobs(view, name):
         raise Refused(404, "not_found", f"no worker, job or app here knows the type {cut(name, 80)!r}")
     context = {
@@ -92,8 +111,8 @@ async def _has_jobs(view: View, name: str) -> bool:
 def _query(view: View, chosen: Range, name: str) -> StatsQuery:
     """Samples are sums over all queues: a limited token sees none."""
     if view.caller.rights.is_limited:
-        return StatsQuery(recent=RECENT_SECONDS)
-    return StatsQuery(recent=RECENT_SECONDS, since=chosen.seconds, points=chosen.points, by="type", type=name)
+        return StatsQuery(recent=HOUR_SECONDS, type=name)
+    return StatsQuery(recent=HOUR_SECONDS, since=chosen.seconds, points=chosen.points, by="all", type=name)
 
 
 def _plots(timeline: Timeline | None, chosen: Range) -> list[Plot]:

@@ -4,6 +4,7 @@ import { showTimes } from "./times.js";
 import { bindKeys } from "./keys.js";
 import { listen } from "./events.js";
 import { suggest } from "./suggest.js";
+import { followLogs, guardPresses, keepPlace } from "./place.js";
 
 const main = document.getElementById("main");
 const alarm = document.getElementById("alarm");
@@ -23,7 +24,9 @@ async function refresh() {
   clearTimeout(timer);
   if (refreshing) return;
   const seconds = Number(main.dataset.refresh || 0);
-  if (seconds > 0 && !paused && !document.hidden && !isHeld()) {
+  const held = isHeld();
+  showPaused(held);
+  if (seconds > 0 && !paused && !document.hidden && !held) {
     refreshing = true;
     changed = false;
     live.classList.add("busy");
@@ -59,7 +62,7 @@ async function fetchPage() {
   if (!response.ok && !failing) return warn(response.status === 503 ? "The store does not answer" : `The server answered ${response.status}`);
   if (fresh === null || isHeld()) return;
   showTimes(fresh);
-  morph(main, fresh);
+  keepPlace(main, () => morph(main, fresh));
   showSelection();
   document.title = page.title;
   if (!response.ok) return;
@@ -78,14 +81,14 @@ function isHeld() {
   if (focused && main.contains(focused) && focused.matches("input:not([type=checkbox]), textarea, select")) return true;
   if (main.querySelector("input[name=id]:checked, details#change[open]")) return true;
   if (String(getSelection()).length > 0) return true;
-  return Date.now() - lastPointer < HOLD_MILLISECONDS && main.querySelector("[data-hold]:hover, form:hover") !== null;
+  return Date.now() - lastPointer < Number(main.dataset.hold || HOLD_MILLISECONDS) && main.querySelector("[data-hold]:hover, form:hover") !== null;
 }
 
-function showPaused() {
-  live.classList.toggle("off", paused);
+function showPaused(held = false) {
+  live.classList.toggle("off", paused || held);
   live.setAttribute("aria-pressed", String(!paused));
-  live.querySelector("span").textContent = paused ? "Paused" : "Live";
-  live.title = paused ? "Resume live updates (p)" : "Pause live updates (p)";
+  live.querySelector("span").textContent = paused ? "Paused" : held ? "Held" : "Live";
+  live.title = paused ? "Resume live updates (p)" : held ? "Held while you tick jobs, fill in a form, select text or point at the list" : "Pause live updates (p)";
 }
 
 function togglePause() {
@@ -147,6 +150,8 @@ showTimes(document);
 showPaused();
 showTheme();
 showSelection();
+followLogs(document);
+guardPresses(main);
 setInterval(() => showTimes(document), 5000);
 timer = setTimeout(refresh, 1000 * Number(main.dataset.refresh || 1));
 const search = document.getElementById("search");

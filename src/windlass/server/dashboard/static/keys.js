@@ -1,4 +1,4 @@
-// The keyboard: / searches, ? helps, j and k move through rows, g goes to a page.
+// The keyboard: / searches, ? helps, j and k move through rows, b goes to the buttons, g to a page.
 
 const PLACES = { o: "/", j: "/jobs", q: "/queues", d: "/dead", f: "/flows", s: "/schedules", w: "/workers", t: "/types", a: "/actions", n: "/enqueue" };
 
@@ -11,6 +11,7 @@ export function bindKeys({ togglePause, nextTheme, showHelp }) {
     t: nextTheme,
     j: () => moveRow(1),
     k: () => moveRow(-1),
+    b: () => document.querySelector("main .bulk button, main .buttons button, main .buttons a")?.focus(),
     x: () => rowOf(document.activeElement)?.querySelector("input[name=id]")?.click(),
     g: () => { going = true; setTimeout(() => { going = false; }, 1500); },
   };

@@ -35,6 +35,7 @@ function morphAttributes(old, fresh) {
 /** Attributes that belong to the person at the screen. */
 function ownAttributes(element) {
   if (element.nodeName === "DETAILS") return ["open"];
+  if (element.hasAttribute("data-follow")) return ["data-followed"];
   if (element.nodeName === "INPUT") return element === document.activeElement ? ["value", "checked"] : ["checked", "hidden"];
   return [];
 }

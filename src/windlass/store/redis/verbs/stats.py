@@ -24,6 +24,8 @@ from windlass.store.samples import sample
 
 MAX_METERS = 200
 """Meters in one call of a script that reads them."""
+MAX_PLACES = 2_000
+"""Places in one call that looks for the meters of one queue or type."""
 MAX_ADDED = 50
 """In one call: each has two histograms, which are added up bucket by bucket."""
 _SLOT = struct.Struct(">q")
@@ -37,26 +39,35 @@ async def record(access: Access, meters: Sequence[Meter]) -> None:
         await access.call_global("add_meters", (INTERVAL, some))
 
 
-async def recent(access: Access, length: Micros) -> Recent:
+async def recent(access: Access, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
     """The meters of the last `length` microseconds."""
-    return await _meters(access, length, None, None)
+    return await _meters(access, _Period(length=length), queue, type_)
 
 
 async def between(access: Access, since: Micros, until: Micros) -> tuple[Meter, ...]:
     """The meters of a period."""
-    return (await _meters(access, None, since, until)).meters
+    return (await _meters(access, _Period(since=since, until=until))).meters
 
 
-async def _meters(access: Access, length: Micros | None, since: Micros | None, until: Micros | None) -> Recent:
-    """In portions."""
+class _Period(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the past, or from when to when."""
+
+    length: Micros | None = None
+    since: Micros | None = None
+    until: Micros | None = None
+
+
+async def _meters(access: Access, period: _Period, queue: str | None = None, type_: str | None = None) -> Recent:
+    """In portions: larger ones if few of their meters are wanted."""
     found: list[Meter] = []
+    portion = MAX_METERS if queue is None and type_ is None else MAX_PLACES
+    asked = (INTERVAL, period.length, period.since, period.until, portion, queue, type_)
     after = b""
     while True:
-        now, *pairs = await access.call_global("read_meters", (INTERVAL, length, since, until, MAX_METERS), after)
+        now, after, *pairs = await access.call_global("read_meters", asked, after)
         found += [_meter(place, value) for place, value in zip(pairs[::2], pairs[1::2], strict=True) if value]
-        if len(pairs) < 2 * MAX_METERS:
+        if not after:
             return Recent(now, tuple(found))
-        after = pairs[-2]
 
 
 async def oldest(access: Access) -> dict[str, Micros]:
@@ -95,6 +106,7 @@ METERS, DEPTHS = b"s", b"d"
 _PLACE = struct.Struct(">cqq")
 _OBSERVATIONS = struct.Struct(">q")
 _encode = msgspec.msgpack.Encoder().encode
+_NO_TIMES = Histogram()
 _sampled_meter = msgspec.msgpack.Decoder(Meter)
 _depth = msgspec.msgpack.Decoder(Depth)
 
@@ -136,6 +148,8 @@ class RedisSampleStore:
 
     async def samples(self, window: SampleQuery) -> Samples:
         made = [_sampled_meter.decode(value) async for value in _samples(self._access, METERS, window)]
+        if not window.times:
+            made = [msgspec.structs.replace(each, wait=_NO_TIMES, run=_NO_TIMES) for each in made]
         looked = [_depth.decode(value) async for value in _samples(self._access, DEPTHS, window)]
         return Samples(tuple(made), tuple(looked))
 

@@ -3,6 +3,7 @@
 -- bucket, number, bucket, number…
 local COUNTERS = 6
 
+local SLOT_SIZE = 8
 local function slot_head(slot) return struct.pack('>i8', slot) end
 
 local function buckets_of(flat)

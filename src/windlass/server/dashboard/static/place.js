@@ -1,0 +1,45 @@
+// What a person looks at, reads or presses stays where it is while the page changes around it.
+
+const GUARD_MILLISECONDS = 700;
+let pointer = null;
+let guardedUntil = 0;
+
+/** Make a change of `main`: log boxes that showed their end still do, and a press on what moved in is not taken. */
+export function keepPlace(main, change) {
+  const followed = [...main.querySelectorAll("[data-follow]")].filter(isAtEnd);
+  const before = underPointer(main);
+  change();
+  for (const box of followed) box.scrollTop = box.scrollHeight;
+  for (const box of main.querySelectorAll("[data-follow]:not([data-followed])")) followBox(box);
+  if (before !== underPointer(main)) guardedUntil = Date.now() + GUARD_MILLISECONDS;
+}
+
+/** Show the end of every log box. */
+export function followLogs(root) {
+  for (const box of root.querySelectorAll("[data-follow]")) followBox(box);
+}
+
+function followBox(box) {
+  box.dataset.followed = "yes";
+  box.scrollTop = box.scrollHeight;
+}
+
+function isAtEnd(box) {
+  return box.scrollHeight - box.scrollTop - box.clientHeight < 8;
+}
+
+/** A person does not react to a change sooner than this: the press was meant for what was there before. */
+export function guardPresses(main) {
+  document.addEventListener("pointermove", (event) => { pointer = [event.clientX, event.clientY]; }, { passive: true });
+  document.addEventListener("click", (event) => {
+    if (event.detail === 0 || Date.now() >= guardedUntil || !main.contains(event.target)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }, { capture: true });
+}
+
+/** The row, link or button under the pointer. */
+function underPointer(main) {
+  const found = pointer && document.elementFromPoint(...pointer);
+  return found && main.contains(found) ? found.closest("tr, a, button, summary") : null;
+}
