@@ -11,8 +11,8 @@ from windlass.client.graphs.node import Node
 UNIT = "jobs/s"
 NODES = 10_000
 WIDTH = 1000
-"""Nodes of a level, each of which waits for one of the level before. As many as a worker has in hand, or more: so work
-is measured, and not the time from one level to the next.
+"""Nodes of a level, each of which waits for one of the level before. A worker has fewer in hand, so work is measured,
+and not the time from one level to the next.
 """
 WANTED = Target(0.50)
 """Of the rate of as many independent jobs."""
