@@ -24,6 +24,7 @@ from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.links import Links
 from windlass.client.verbs.payloads import EarlierPayload
 from windlass.client.verbs.tokens import NewToken, TokenNotFound
+from windlass.client.verbs.webhooks import NewSecret, WebhookNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
 from windlass.core.flow.rate import Rate
@@ -42,6 +43,7 @@ from windlass.core.stats.recent_stats import Quantiles
 from windlass.core.stats.timeline import Point, Series, Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Scope, Token
+from windlass.core.webhooks.webhook import Webhook, WebhookOptions
 from windlass.core.why.explain import Why
 from windlass.core.why.reason import Reason
 from windlass.errors import (
@@ -137,6 +139,7 @@ __all__ = [
     "MemberFailure",
     "Meter",
     "NewJob",
+    "NewSecret",
     "NewToken",
     "Node",
     "NotAllowedNow",
@@ -183,6 +186,9 @@ __all__ = [
     "TokenNotFound",
     "UnknownTask",
     "UseAsync",
+    "Webhook",
+    "WebhookNotFound",
+    "WebhookOptions",
     "Why",
     "WindlassError",
     "WorkerInfo",

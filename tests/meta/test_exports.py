@@ -21,15 +21,25 @@ PUBLIC = [
     *("Group", "GroupHandle", "GroupOptions", "Handle", "Histogram"),
     *("InvalidInput", "InvalidName", "InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled"),
     *("JobDead", "JobError", "JobFilters", "JobNotFound", "JobOptions", "JobRef", "KeyConflict", "LeaseLost"),
-    *("Linear", "Links", "LogLine", "MapNode", "MemberFailure", "Meter", "NewJob", "NewToken", "Node"),
+    *("Linear", "Links", "LogLine", "MapNode", "MemberFailure", "Meter", "NewJob", "NewSecret", "NewToken"),
+    *("Node",),
     *("NotAllowedNow", "NotInJob", "OnConflict", "OpenGroup", "OwnGroup", "Page", "PayloadTooLarge", "Point"),
     *("Progress", "Quantiles", "Queue"),
     *("QueueClosed", "QueueNotFound", "QueueOptions", "QueueRules", "QueueSettings", "Rate", "Reason"),
     *("Recent", "ResultUnavailable", "Results", "Retry", "Schedule", "ScheduleNotFound", "ScheduleOptions"),
     *("ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Scope", "Series", "Snooze", "State", "Status"),
     *("Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "Token"),
-    *("TokenNotFound", "UnknownTask", "UseAsync", "Why", "WindlassError", "WorkerInfo", "__version__", "chain"),
-    *("current_context", "current_job", "group"),
+    *(
+        "TokenNotFound",
+        "UnknownTask",
+        "UseAsync",
+        "Webhook",
+        "WebhookNotFound",
+        "WebhookOptions",
+        "Why",
+        "WindlassError",
+    ),
+    *("WorkerInfo", "__version__", "chain", "current_context", "current_job", "group"),
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
 

@@ -17,6 +17,7 @@ from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
 from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
+from windlass.client.webhooks.deliver import deliver
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, MAP_TYPE
@@ -26,6 +27,7 @@ from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
 from windlass.core.suggest import suggest, unknown_option
 from windlass.core.text import shown
+from windlass.core.webhooks.delivery import RETRY, WEBHOOK_QUEUE, WEBHOOK_TYPE
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -46,6 +48,7 @@ class Registry:
             MAP_TYPE: map_items,
         }
         defined = [define(each, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, each in ours.items()]
+        defined += [define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})]
         self._own = {each.type: msgspec.structs.replace(each, home=home) for each in defined}
         """Ours, which run without the app's middleware."""
 

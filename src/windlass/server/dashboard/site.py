@@ -28,6 +28,7 @@ from windlass.server.dashboard import (
     schedules,
     settings,
     suggest,
+    webhooks,
     workers,
 )
 from windlass.server.dashboard.figures import types
@@ -53,6 +54,7 @@ PAGES: tuple[Page, ...] = (
     *types.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *webhooks.PAGES,
     *suggest.PAGES,
     *settings.PAGES,
 )
@@ -120,7 +122,7 @@ class Dashboard:
                 visitor = await self._identify(request, next(iter(form.get("csrf", ())), ""))
                 return self._response(request, visitor, await self._reply(page, request, visitor, form))
         except Refused as refused:
-            if refused.problem.status == 401 and visitor is None:
+            if refused.problem.status == 401 and visitor is None and self._look.own_login:
                 return _to_log_in(request)
             problem = refused.problem
         except WindlassError as error:
@@ -170,6 +172,7 @@ class Dashboard:
             caller=visitor.caller if visitor else None,
             csrf=visitor.csrf if visitor else "",
             environment=self._look.environment,
+            own_login=self._look.own_login,
             page_path=request.url.path,
             theme=theme if theme in THEMES else "",
         )
