@@ -10,8 +10,10 @@ from windlass.client.graphs.node import Node
 
 UNIT = "jobs/s"
 NODES = 10_000
-WIDTH = 100
-"""Nodes that wait for one of the level before."""
+WIDTH = 1000
+"""Nodes of a level, each of which waits for one of the level before. A worker has fewer in hand, so work is measured,
+and not the time from one level to the next.
+"""
 WANTED = Target(0.50)
 """Of the rate of as many independent jobs."""
 
@@ -68,7 +70,7 @@ def _fill_graph(address: str, jobs: int) -> None:
 def _section(context: BenchContext, rows: list[Row]) -> Section:
     return Section(
         name="graphs",
-        title=f"Graphs: {_nodes(context):,} no-op jobs in levels of {WIDTH}",
+        title=f"Graphs: {_nodes(context):,} no-op jobs in levels of {WIDTH:,}",
         rows=rows,
         charts=[bars("Jobs per second, durably completed", rows)],
         notes=[
