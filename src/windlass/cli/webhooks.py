@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.ask import YesOption, ask
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look, reach
 from windlass.client.app import App
 from windlass.client.verbs.webhooks import DEFAULT_OVERLAP, NewSecret
