@@ -1,6 +1,9 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
+from windlass.client.graphs.graph import Graph
+from windlass.client.graphs.handle import FlowHandle
+from windlass.client.graphs.node import MapNode, Node
 from windlass.client.groups.group import Group, GroupOptions, group
 from windlass.client.groups.handle import GroupHandle
 from windlass.client.groups.open_group import OpenGroup
@@ -25,6 +28,7 @@ from windlass.client.verbs.webhooks import NewSecret, WebhookNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
 from windlass.core.flow.rate import Rate
+from windlass.core.graphs.tree import FlowEdge, FlowNode, FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.ids import JobRef
 from windlass.core.jobs.idempotency import OnConflict
@@ -102,7 +106,12 @@ __all__ = [
     "Fixed",
     "Flow",
     "FlowCallback",
+    "FlowEdge",
+    "FlowHandle",
+    "FlowNode",
     "FlowNotFound",
+    "FlowTree",
+    "Graph",
     "Group",
     "GroupHandle",
     "GroupOptions",
@@ -126,11 +135,13 @@ __all__ = [
     "Linear",
     "Links",
     "LogLine",
+    "MapNode",
     "MemberFailure",
     "Meter",
     "NewJob",
     "NewSecret",
     "NewToken",
+    "Node",
     "NotAllowedNow",
     "NotInJob",
     "OnConflict",

@@ -19,7 +19,7 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
-from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats, webhooks
+from windlass.server import actions, audit, enqueue, flows, jobs, queues, schedules, stats, webhooks
 from windlass.server.access import Access, serves_host
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
@@ -44,6 +44,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *actions.OPERATIONS,
     *stats.OPERATIONS,
     *jobs.OPERATIONS,
+    *flows.OPERATIONS,
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,

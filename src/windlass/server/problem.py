@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from windlass.client.verbs.actions import ActionNotFound
+from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.tokens import TokenNotFound
 from windlass.client.verbs.webhooks import WebhookNotFound
 from windlass.errors import (
@@ -45,6 +46,7 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (ScheduleNotFound, 404),
     (TokenNotFound, 404),
     (ActionNotFound, 404),
+    (FlowNotFound, 404),
     (WebhookNotFound, 404),
     (WorkerNotFound, 404),
     (ChangedSince, 412),

@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.graphs.joins import join_nodes
+from windlass.client.graphs.map import map_items
+from windlass.client.graphs.watch import watch_flow
 from windlass.client.groups.watch import stand_for, watch_group
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
@@ -17,6 +20,7 @@ from windlass.client.tasks.task import Definition
 from windlass.client.webhooks.deliver import deliver
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
+from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, MAP_TYPE
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
@@ -36,7 +40,13 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
-        ours: dict[str, Callable[..., Any]] = {GROUP_TYPE: watch_group, MEMBER_TYPE: stand_for}
+        ours: dict[str, Callable[..., Any]] = {
+            GROUP_TYPE: watch_group,
+            MEMBER_TYPE: stand_for,
+            FLOW_TYPE: watch_flow,
+            JOIN_TYPE: join_nodes,
+            MAP_TYPE: map_items,
+        }
         defined = [define(each, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, each in ours.items()]
         defined += [define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})]
         self._own = {each.type: msgspec.structs.replace(each, home=home) for each in defined}

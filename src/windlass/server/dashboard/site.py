@@ -20,6 +20,7 @@ from windlass.server.dashboard import (
     actions,
     audit,
     dead,
+    flows,
     job,
     jobs,
     overview,
@@ -46,6 +47,7 @@ PAGES: tuple[Page, ...] = (
     *enqueue.PAGES,
     *queues.PAGES,
     *dead.PAGES,
+    *flows.PAGES,
     *schedule.PAGES,
     *schedules.PAGES,
     *workers.PAGES,
@@ -218,7 +220,7 @@ def _here(request: Request) -> str:
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     parts = request.url.path.split("/")[1:]
-    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues", "schedules") else parts[:1])
+    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "flows", "jobs", "queues", "schedules") else parts[:1])
 
 
 def _id(request: Request) -> str:

@@ -1,6 +1,6 @@
 // The keyboard: / searches, ? helps, j and k move through rows, g goes to a page.
 
-const PLACES = { o: "/", j: "/jobs", q: "/queues", d: "/dead", s: "/schedules", w: "/workers", t: "/types", a: "/actions", n: "/enqueue" };
+const PLACES = { o: "/", j: "/jobs", q: "/queues", d: "/dead", f: "/flows", s: "/schedules", w: "/workers", t: "/types", a: "/actions", n: "/enqueue" };
 
 export function bindKeys({ togglePause, nextTheme, showHelp }) {
   let going = false;
