@@ -51,6 +51,13 @@ def test_a_loss_that_is_allowed_is_waited_out(shop: Shop) -> None:
     assert shop.seen == [[4, 9]]
 
 
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of any size goes on behind the members that it counted before."""
+    monkeypatch.setattr(watch, "PAGE", 0)
+
+
+@pytest.mark.usefixtures("counted")
 def test_a_lost_member_that_was_counted_and_retried_counts_as_it_ends_now(shop: Shop) -> None:
     jobs = [shop.fail.job(), shop.square.using(delay=3600).job(2), shop.stop.using(delay=3600).job()]
     handle = group(jobs, then=shop.total, on_dead=shop.alert, need=2).enqueue()
@@ -66,6 +73,7 @@ def test_a_lost_member_that_was_counted_and_retried_counts_as_it_ends_now(shop: 
     assert shop.seen == [[0, 4]]
 
 
+@pytest.mark.usefixtures("counted")
 def test_a_completed_member_that_was_counted_and_dies_in_a_retry_is_lost(shop: Shop) -> None:
     shop.hopeless = False
     handle = group([shop.fail.job(), shop.square.using(delay=3600).job(2)], then=shop.total).enqueue()
