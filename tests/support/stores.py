@@ -55,6 +55,25 @@ def postgres_url(folder: Path) -> str:
     return postgres_place(folder, _migrated)
 
 
+def yugabyte(folder: Path, clock: Clock) -> Store:
+    """The YugabyteDB profile of the PostgreSQL store, on the PostgreSQL of the test run."""
+    return open_store(yugabyte_url(folder), clock=clock)
+
+
+def yugabyte_url(folder: Path) -> str:
+    """Its address; its tables are there, with four buckets."""
+    return with_profile(postgres_place(folder, _migrated_profile))
+
+
+def with_profile(url: str) -> str:
+    """The address with the profile."""
+    return f"{url}{'&' if '?' in url else '?'}profile=yugabyte&buckets=4"
+
+
+def _migrated_profile(url: str) -> None:
+    _migrated(with_profile(url))
+
+
 def redis(folder: Path, clock: Clock) -> Store:
     """A prefix of its own on the Redis of the test run."""
     return open_store(redis_place(folder), clock=clock)
@@ -85,6 +104,7 @@ STORES: dict[str, Kind] = {
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),
+    "yugabyte": Kind(yugabyte),
 }
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)

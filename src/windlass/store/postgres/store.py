@@ -6,7 +6,8 @@ import msgspec
 
 from windlass.store.clock import Clock
 from windlass.store.postgres.connection.access import CONNECT_SECONDS, Access, ConnectionRole, Server
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Texts
 from windlass.store.postgres.connection.hints import Hints
 from windlass.store.postgres.connection.session import Session
@@ -88,7 +89,7 @@ class PostgresStore:
         self._sweeper = KeySweeper()
         self._pruner = Pruner()
         named = _as_it_is if server.failpoints is None else server.failpoints.named
-        claims = Claims(hints.announce)
+        claims = Claims(hints.announce, server)
         self.jobs = named(PostgresJobs(access, hints, enqueuer, claims))
         self.operator = named(PostgresOperator(access, hints, self._pruner))
         self.queues = named(PostgresQueues(access, hints))

@@ -13,23 +13,26 @@ import msgspec
 
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.deadline import Call
 from windlass.store.postgres.connection.failpoints import armed_commits
 from windlass.store.postgres.connection.pool import Pool
+from windlass.store.postgres.connection.profile import PLAIN
+from windlass.store.postgres.connection.requirements import can_notify, check_server
 from windlass.store.postgres.connection.session import Frame, Session
 from windlass.store.postgres.connection.trouble import (
     CANCELLED,
     READ_ONLY,
-    RETRIED,
     TROUBLE,
     UNSENT,
+    is_conflict,
     is_lost,
     state_of,
     translate,
 )
-from windlass.store.postgres.migrate import Obstacle, is_current, migrate
+from windlass.store.postgres.migrate import Obstacle, buckets_of, is_current, migrate
 
 T = TypeVar("T")
 Work = Callable[[Db], Awaitable[T]]
@@ -65,7 +68,13 @@ class Server:
     def __init__(self, address: Address, shown: str, clock: Clock | None, part: "ConnectionRole") -> None:
         self.address = address
         self.shown = shown
-        self.texts = Texts(address.schema, clock)
+        self.texts = Texts(address.schema, clock, address.profile)
+        self.notifies = address.notify
+        """Whether hints are sent and heard; where a profile has them off, only after they were tried."""
+        self.conflicts = 0
+        """Serialization failures and deadlocks after which a call was repeated."""
+        self.lock_waits = 0
+        """Claims that found their buckets locked by others."""
         self.applied: list[str] = []
         self.obstacle = Obstacle()
         """What blocks a migration of this process."""
@@ -128,13 +137,23 @@ class Server:
         """Prepare a new session; the first one migrates."""
         self._pooled = session.pooled
         if self.identity is None:
+            await check_server(session, self.address, self.shown)
+            await self._learn_notify(session)
             if not await is_current(session, self.texts):
                 frame = Session.transaction if self.failpoints is None else self.failpoints.migration
-                self.applied += await migrate(session, self.texts, frame, self.obstacle)
+                self.applied += await migrate(session, self.texts, frame, self.obstacle, self.address.buckets)
+            self.texts.buckets = await buckets_of(session, self.texts)
             self.identity = await identify(Db(session, self.texts))
             self.obstacle.text = ""
         if self.on_open is not None:
             await self.on_open(session)
+
+    async def _learn_notify(self, session: Session) -> None:
+        profile = self.address.profile
+        if profile.name and self.notifies:
+            self.notifies = not session.pooled and await can_notify(session)
+            if self.notifies:
+                self.texts.profile = msgspec.structs.replace(profile, notify=PLAIN.notify)
 
     async def _reach(self) -> Session:
         """A session on the first host that accepts us, trying the last good one first."""
@@ -143,7 +162,9 @@ class Server:
         for host in hosts:
             try:
                 seconds = CONNECT_SECONDS if len(hosts) == 1 else HOST_SECONDS
-                session = await connect(host, seconds, pooled=self._pooled, part=self._part.name)
+                session = await connect(
+                    host, seconds, pooled=self._pooled, part=self._part.name, profile=self.address.profile
+                )
             except TROUBLE as error:
                 problems.append(error)
             else:
@@ -255,13 +276,16 @@ class Access:
                 raise error.__cause__ from None
             raise translate(error, self.server.shown) from error
         except TROUBLE as error:
-            if state_of(error) in RETRIED:
+            if is_conflict(error):
+                self.server.conflicts += 1
                 raise _Conflict(error) from error
             if session.alive and (is_lost(error) or state_of(error) == READ_ONLY):
                 session.drop()
             if isinstance(error, UNSENT) and not session.spoken and session.leaving is None:
                 raise _Conflict(error) from error
-            told = translate(error, self.server.shown, maybe_done=session.ending)
+            told = translate(
+                error, self.server.shown, maybe_done=session.ending, lost=self.server.address.profile.lost
+            )
             if session.leaving is not None and (is_lost(error) or state_of(error) == CANCELLED):
                 raise self._too_late(maybe_done=getattr(told, "maybe_done", False)) from error
             raise told from error

@@ -23,7 +23,8 @@ GROUP BY queue, status HAVING sum(kept) <> sum(counted) ORDER BY queue, status
 -- Pending jobs that no claim would find: below their watermark, or without one.
 SELECT count(*) FROM windlass.jobs AS job WHERE stage = 'pending' AND status = 'pending' AND NOT EXISTS (
     SELECT FROM windlass.watermarks AS watermark
-    WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority AND watermark.rank <= job.rank
+    WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
+    /*yugabyte AND watermark.bucket = job.bucket */ AND watermark.rank <= job.rank
 )
 
 -- name: examine_keys

@@ -8,7 +8,8 @@ from windlass.core.stats.meter import METER_RETENTION
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import translate

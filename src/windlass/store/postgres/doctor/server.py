@@ -12,7 +12,8 @@ import asyncpg
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.store.doctor import Finding, note, ok, problem, warning
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.session import Session
 from windlass.version import __version__
