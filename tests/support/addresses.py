@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers.redis_places import redis_place
-from tests.support.stores import postgres_url
+from tests.support.stores import postgres_url, yugabyte_limits_url
 
 
 def sqlite_address(folder: Path) -> str:
@@ -18,6 +18,7 @@ ADDRESSES: dict[str, Callable[[Path], str]] = {
     "postgres": postgres_url,
     "redis": redis_place,
     "sqlite": sqlite_address,
+    "yugabyte-limits": yugabyte_limits_url,
 }
 
 on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from tests.support.limits.places import limited_place, limited_place_without_faults
 from tests.support.servers.places import behind_pooler, postgres_place
 from tests.support.servers.redis_places import redis_cluster_place, redis_place
 from windlass.store.clock import Clock
@@ -65,6 +66,16 @@ def yugabyte_url(folder: Path) -> str:
     return with_profile(postgres_place(folder, _migrated_profile))
 
 
+def yugabyte_limits(folder: Path, clock: Clock) -> Store:
+    """The profile where YugabyteDB's limits are enforced, round trips take long, and one statement of ten fails."""
+    return open_store(yugabyte_limits_url(folder), clock=clock)
+
+
+def yugabyte_limits_url(folder: Path) -> str:
+    """Its address; its tables are there."""
+    return with_profile(limited_place(folder, _migrated_profile))
+
+
 def with_profile(url: str) -> str:
     """The address with the profile."""
     return f"{url}{'&' if '?' in url else '?'}profile=yugabyte&buckets=4"
@@ -105,12 +116,15 @@ STORES: dict[str, Kind] = {
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),
     "yugabyte": Kind(yugabyte),
+    "yugabyte-limits": Kind(yugabyte_limits),
 }
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)
 
 HOSTS: dict[str, Callable[[Path], Any]] = {
     "postgres": lambda folder: psycopg.connect(postgres_url(folder)),
+    # A caller tries again by itself: its own statements do not fail here.
+    "yugabyte-limits": lambda folder: psycopg.connect(limited_place_without_faults(folder, _migrated_profile)),
     "sqlite-stdlib": lambda folder: sqlite3.connect(folder / "windlass.db"),
 }
 """Of stores that can take part in a caller's transaction: name → a caller's connection, with commit and rollback."""
