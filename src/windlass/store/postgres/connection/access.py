@@ -257,6 +257,9 @@ class Access:
         try:
             session = await pool.take()
         except TROUBLE as error:
+            if is_conflict(error):  # while a new session was prepared
+                self.server.conflicts += 1
+                raise _Conflict(error) from error
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
         call.watch(session)
