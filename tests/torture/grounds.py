@@ -8,9 +8,10 @@ import apsw
 import psycopg
 import redis
 
+from tests.support.limits.places import bare_limited_place
 from tests.support.servers.places import copy_postgres_place, postgres_place
 from tests.support.servers.redis_places import redis_place, shared_redis
-from tests.support.stores import postgres_url
+from tests.support.stores import postgres_url, with_profile, yugabyte_limits_url
 from tests.torture.scene import Scene
 from windlass.store.redis.connection.address import parse_address
 
@@ -84,7 +85,7 @@ class PostgresGround:
         copy_postgres_place(source, target)
 
     def rows(self, path: Path) -> Rows:
-        with psycopg.connect(self.url(path)) as database:
+        with psycopg.connect(postgres_place(path)) as database:
             tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'windlass'").fetchall()
             # When the schema was made, and which database this is, is different each time.
             kept = sorted(name for (name,) in tables if name not in ("schema", "identity"))
@@ -92,6 +93,20 @@ class PostgresGround:
                 name: sorted(database.execute(_ALL_OF.get(name, f"SELECT * FROM windlass.{name}".encode())), key=repr)
                 for name in kept
             }
+
+
+class LimitsGround(PostgresGround):
+    """The YugabyteDB profile, through the proxy that fails."""
+
+    def is_piecemeal(self, scene: Scene) -> bool:
+        # Its schema is made statement by statement.
+        return scene.piecemeal or scene.verb == "migrate"
+
+    def bare(self, path: Path) -> str:
+        return with_profile(bare_limited_place(path))
+
+    def url(self, path: Path) -> str:
+        return yugabyte_limits_url(path)
 
 
 STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "fire", "migrate", "park")
@@ -140,4 +155,9 @@ def _content(client: redis.Redis, key: bytes) -> list[Any]:
     return sorted(client.smembers(key))
 
 
-GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}
+GROUNDS: dict[str, Ground] = {
+    "postgres": PostgresGround(),
+    "redis": RedisGround(),
+    "sqlite": SqliteGround(),
+    "yugabyte-limits": LimitsGround(),
+}

@@ -22,8 +22,9 @@ SHORT = "20ms"
 class ServerNemesis(Nemesis):
     """Kills connections and the server itself, cuts statements short, and holds a snapshot all the time."""
 
-    def __init__(self, yard: Yard, seed: int, server: PostgresServer) -> None:
+    def __init__(self, yard: Yard, seed: int, server: PostgresServer, role: str = ROLE) -> None:
         self._server = server
+        self._role = role
         super().__init__(yard, seed)
 
     def _short_faults(self) -> Weighted:
@@ -61,13 +62,13 @@ class ServerNemesis(Nemesis):
         """For new connections; a runner that cannot renew while others can loses its lease, and that is right."""
         every_worker = [pid for worker in self.workers for pid in worker.tree()]
         with self.fault("cut statements short", every_worker):
-            self._server.address.execute(f"ALTER ROLE {ROLE} SET statement_timeout = '{SHORT}'")
+            self._server.address.execute(f"ALTER ROLE {self._role} SET statement_timeout = '{SHORT}'")
             self._kill_connections(place)
             let_pass(self.dice.uniform(0.5, 2))
             # Said by somebody whom it does not hit.
             with self._server.address.connect() as peace:
                 peace.execute("SET statement_timeout = 0")
-                peace.execute(f"ALTER ROLE {ROLE} RESET statement_timeout".encode())
+                peace.execute(f"ALTER ROLE {self._role} RESET statement_timeout".encode())
                 peace.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS}")
 
     def _cancel_some(self, place: int) -> None:

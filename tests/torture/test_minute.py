@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.limits.faults import Limits
+from tests.support.limits.machine import LimitsProxy
+from tests.support.limits.role import ROLE as LIMITED
+from tests.support.limits.role import limit_database
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.redis import RedisServer, new_redis
+from tests.support.stores import with_profile
 from tests.torture.faults import rights_redis
 from tests.torture.faults.choice import VARIABLE, Kind, wanted
 from tests.torture.kinds import of_postgres, of_redis, of_sqlite
@@ -60,6 +65,30 @@ def test_a_minute_of_faults_of_a_server_too_breaks_no_law(
             spend(nemesis, of_postgres(nemesis, postgres_server), seconds)
     finally:
         yard.close()
+
+
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_under_the_limits_of_yugabytedb_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float, postgres_server: PostgresServer
+) -> None:
+    """Meanwhile one statement of ten and one commit of ten fail, and every round trip takes 1 to 5 ms longer."""
+    with LimitsProxy("127.0.0.1", postgres_server.port, Limits(seed=seed)) as proxy:
+        url = with_profile(proxy.through(limit_database(postgres_server.dsn())))
+        yard = Yard(tmp_path, url=url, lease="5s", tables=postgres_server.dsn())
+        monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+        try:
+            yard.app.stats.counts()
+            nemesis = ServerNemesis(yard, seed, postgres_server, LIMITED)
+            # Rights given back would be rights to the table.
+            long = {
+                name: kind for name, kind in of_postgres(nemesis, postgres_server).items() if "rights" not in name
+            }
+            with nemesis.old_snapshot():
+                spend(nemesis, long, seconds)
+        finally:
+            yard.close()
+        print(json.dumps(proxy.counts))
+        assert min(proxy.counts[f"failed {what}"] for what in ("statements", "explicit commits", "implicit commits"))
 
 
 @pytest.fixture
