@@ -24,6 +24,8 @@ class Kind(NamedTuple):
     """Open the store that lives in a test's own folder."""
     lasting: bool = True
     """Whether the jobs are there after closing and opening again."""
+    notifies: bool = True
+    """Whether other processes are told at once; else they look from time to time."""
 
 
 def sqlite_file(folder: Path, clock: Clock) -> Store:
@@ -109,14 +111,14 @@ def _migrated(url: str) -> None:
 
 STORES: dict[str, Kind] = {
     "postgres": Kind(postgres),
-    "postgres-pgbouncer": Kind(postgres_pgbouncer),
+    "postgres-pgbouncer": Kind(postgres_pgbouncer, notifies=False),
     "redis": Kind(redis),
     "redis-cluster": Kind(redis_cluster),
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),
-    "yugabyte": Kind(yugabyte),
-    "yugabyte-limits": Kind(yugabyte_limits),
+    "yugabyte": Kind(yugabyte, notifies=False),
+    "yugabyte-limits": Kind(yugabyte_limits, notifies=False),
 }
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)

@@ -5,7 +5,7 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from windlass.errors import ConfigError
+from windlass.errors import ConfigError, InvalidOption
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
 from windlass.store.doctor import Examination
@@ -109,6 +109,16 @@ async def discard(url: str) -> None:
     from windlass.store.postgres.store import discard as discard_schema
 
     await discard_schema(parse_postgres(url, redact(url)), redact(url))
+
+
+async def raise_buckets(url: str, buckets: int) -> int:
+    """Give the store at `url` more buckets; returns how many it had. Only YugabyteDB has any."""
+    if url.partition(":")[0] not in POSTGRES:
+        raise InvalidOption("buckets", "are of yugabyte:// only")
+    from windlass.store.postgres.connection.address import parse_address as parse_postgres
+    from windlass.store.postgres.verbs.raise_buckets import raise_buckets as raise_in_schema
+
+    return await raise_in_schema(parse_postgres(url, redact(url)), redact(url), buckets)
 
 
 def _not_installed(url: str, error: ImportError, extra: str = "postgres") -> ConfigError:

@@ -90,8 +90,8 @@ def check_profile(schema: str, applied: Mapping[int, str], steps: Sequence[Migra
     first = applied.get(steps[0].number, steps[0].name)
     if first != steps[0].name:
         raise SchemaMismatch(
-            f"the schema {schema} begins with step {first}, not {steps[0].name}: with and without ?profile=yugabyte the "
-            "tables differ; use another schema, or the address it was made with"
+            f"the schema {schema} begins with step {first}, not {steps[0].name}: with and without ?profile=yugabyte "
+            "the tables differ; use another schema, or the address it was made with"
         )
 
 

@@ -1,5 +1,6 @@
 """The PostgreSQL store: a server and its roles."""
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -30,6 +31,7 @@ from windlass.store.postgres.roles import (
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
 from windlass.store.postgres.verbs.prune import Pruner
+from windlass.store.postgres.verbs.raise_buckets import learn_buckets
 from windlass.store.records import ProcessRole
 
 T = TypeVar("T")
@@ -110,6 +112,8 @@ class PostgresStore:
 
     async def tidy(self) -> None:
         """Raise watermarks, sweep concurrency keys, continue pruning."""
+        if self._server.texts.profile.has_buckets:
+            await self._access.read(learn_buckets)
         await self._watermarks.tidy(self._access)
         await self._sweeper.sweep_some(self._access)
         await self._pruner.catch_up(self._access)
@@ -118,6 +122,10 @@ class PostgresStore:
         """Opening migrates; returns the names of the steps this store applied."""
         await self._migrating.read(lambda db: db.now())
         return list(self._server.applied)
+
+    def count_conflicts(self, count: Callable[[], None]) -> None:
+        """Have each conflict counted after which a call is repeated."""
+        self._server.conflicts.on_conflict = self._renewals.conflicts.on_conflict = count
 
     async def check_schema(self) -> None:
         """Check for steps applied since this store was opened."""

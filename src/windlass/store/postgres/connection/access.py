@@ -14,6 +14,7 @@ import msgspec
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.deadline import Call
@@ -71,10 +72,7 @@ class Server:
         self.texts = Texts(address.schema, clock, address.profile)
         self.notifies = address.notify
         """Whether hints are sent and heard; where a profile has them off, only after they were tried."""
-        self.conflicts = 0
-        """Serialization failures and deadlocks after which a call was repeated."""
-        self.lock_waits = 0
-        """Claims that found their buckets locked by others."""
+        self.conflicts = Conflicts()
         self.applied: list[str] = []
         self.obstacle = Obstacle()
         """What blocks a migration of this process."""
@@ -258,7 +256,7 @@ class Access:
             session = await pool.take()
         except TROUBLE as error:
             if is_conflict(error):  # while a new session was prepared
-                self.server.conflicts += 1
+                self.server.conflicts.add()
                 raise _Conflict(error) from error
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
@@ -280,7 +278,7 @@ class Access:
             raise translate(error, self.server.shown) from error
         except TROUBLE as error:
             if is_conflict(error):
-                self.server.conflicts += 1
+                self.server.conflicts.add()
                 raise _Conflict(error) from error
             if session.alive and (is_lost(error) or state_of(error) == READ_ONLY):
                 session.drop()

@@ -90,7 +90,7 @@ class Texts:
         self.schema = schema
         self.clock = clock
         self.profile = profile
-        self._buckets = 0
+        self._buckets = 1
         self._named: dict[str, str] = {}
         self._known: dict[tuple[str, Callable[..., Statement]], Statement] = {}
 
@@ -140,6 +140,15 @@ class Db:
         """What differs from PostgreSQL."""
         return self._texts.profile
 
+    @property
+    def buckets(self) -> int:
+        """How many buckets statements look at."""
+        return self._texts.buckets
+
+    @buckets.setter
+    def buckets(self, number: int) -> None:
+        self._texts.buckets = number
+
     async def now(self) -> Micros:
         """The store's clock."""
         if self._texts.clock is not None:
@@ -160,6 +169,16 @@ class Db:
         """The rows of a statement given as text, which is built from constants only."""
         statement = self._texts.made(text, self._connection.prepare)
         return await self._connection.rows(statement, self._with_clock(values))
+
+    def by_id(self, select: str, order: str) -> str:
+        """The rows of each bucket in their order, merged: an index on the ids alone would have a hot end."""
+        if not self.profile.has_buckets:
+            return select
+        of_bucket = select.replace(" WHERE ", " WHERE found.bucket = bucket.bucket AND ", 1)
+        return (
+            "SELECT part.* FROM windlass.due_watermark AS bucket "
+            f"CROSS JOIN LATERAL ({of_bucket}) AS part ORDER BY part.id {order} LIMIT :limit"
+        )
 
     def wall_time(self, expires_at: Micros) -> Micros:
         """Leases end by the server's clock."""

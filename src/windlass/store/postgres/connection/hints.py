@@ -19,6 +19,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.drive import running_loop
 from windlass.store.postgres.connection.access import Access, Server
+from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.session import Session
 
 SLACK_SECONDS = 0.001
@@ -52,7 +53,7 @@ class Hints:
         self._tasks: set[asyncio.Task[None]] = set()
         self._queues: frozenset[str] | None = None
         self._heard = asyncio.Event()
-        self.silence: str | None = None if server.notifies else why_no_hints(server)
+        self.silence: str | None = None if server.notifies else why_no_hints(server.address)
         """Why no notification arrives here; None: one did, or it was not tried."""
         server.on_loop_end = self._on_loop_end
         if listening and server.notifies:
@@ -198,9 +199,9 @@ class Hints:
             await self._notify(queues)
 
 
-def why_no_hints(server: Server) -> str:
+def why_no_hints(address: Address) -> str:
     """Why hints are off."""
-    if server.address.profile.name:
+    if address.profile.name:
         return "hints are off on YugabyteDB, unless the store's address says ?notify=on"
     return "the store's address says ?notify=off"
 

@@ -13,7 +13,7 @@ RETRIED = ("40001", "40P01")
 """Serialization failures and deadlocks: nothing was done, and trying again helps."""
 
 RESTART = "restart read required"
-"""YugabyteDB: a row was written at a time that may be before or after the statement's. It has the state 40001, too."""
+"""YugabyteDB: a row was written at a time that may be before or after the statement's. Its state is 40001, too."""
 
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 """Errors of the server or the connection; anything else is a bug of ours.

@@ -11,8 +11,10 @@ from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.requirements import is_cluster
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import translate
+from windlass.store.postgres.doctor.cluster import check_buckets, check_cluster, check_conflicts
 from windlass.store.postgres.doctor.contents import (
     check_contents,
     check_idempotency_keys,
@@ -97,19 +99,22 @@ SECONDS_TO_CHECK = 20.0
 """Per check; deep ones have no limit."""
 
 Check = Callable[[Db], AsyncIterator[Finding]]
+OF_POSTGRES = ("durability", "role", "vacuum")
+"""Checks of settings that YugabyteDB has only in name."""
 
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
     """Examine a server, reachable or not, with our tables or without."""
     report = Report(shown)
     try:
-        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
+        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile)
     except Exception as error:
         advice = "check host, port, database and user of the address, and whether the server runs"
         report.findings.append(problem("server", str(translate(error, shown)), advice))
         return Examination(tuple(report.findings), None)
     try:
-        return await _inside(address, session, Db(session, Texts(address.schema, clock)), report, deep=deep)
+        texts = Texts(address.schema, clock, address.profile)
+        return await _inside(address, session, Db(session, texts), report, deep=deep)
     finally:
         await session.close()
 
@@ -122,12 +127,19 @@ async def _inside(address: Address, session: Session, db: Db, report: "Report", 
         "connections": check_connections,
         "vacuum": check_snapshots,
     }
+    if address.profile.has_buckets:
+        await report.check("cluster", check_cluster(address, session), session)
+    cluster = address.profile.has_buckets and is_cluster(await session.connection.fetchval("SELECT version()"))
     for name, check in of_server.items():
-        await report.check(name, check(db), session)
+        if name not in OF_POSTGRES or not cluster:
+            await report.check(name, check(db), session)
     await report.check("wake-up", check_notices(address, session), session)
     census = None
     if await report.check("schema", check_schema(db), session):
-        for name, check in {"rights": check_rights, "vacuum": check_dead_rows, "retention": check_retention}.items():
+        of_schema: dict[str, Check] = {"rights": check_rights, "retention": check_retention}
+        of_schema |= {"buckets": check_buckets, "conflicts": check_conflicts} if address.profile.has_buckets else {}
+        of_schema |= {} if cluster else {"vacuum": check_dead_rows}
+        for name, check in of_schema.items():
             await report.check(name, check(db), session)
         if deep:
             await report.check("contents", check_contents(db), session, seconds=None)

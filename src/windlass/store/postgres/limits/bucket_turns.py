@@ -2,8 +2,8 @@
 
 A claim locks a row of its queue, so that it takes the best jobs of all buckets while others wait: jobs are taken in
 their order, one claim at a time. A loose claim locks some buckets, and takes the best of those: several run at once,
-and jobs of different buckets may be taken out of order. Without its lock after a bounded time, a claim goes ahead all the
-same: the holder may be a process that was stopped.
+and jobs of different buckets may be taken out of order. Without its lock after a bounded time, a claim goes ahead all
+the same: the holder may be a process that was stopped.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ class BucketTurns:
         for attempt in range(MAX_TURNS + 1):
             rows = await claim(self._turn(attempt))
             head = next(row for row in rows if row["id"] is None)
-            self._server.texts.buckets = max(self._server.texts.buckets, head["buckets"])
+            self._server.texts.buckets = head["buckets"]
             if not head["contended"]:
                 break
-            self._server.lock_waits += 1
+            self._server.conflicts.lock_waits += 1
             await pause(attempt)
         return rows
 

@@ -1,6 +1,8 @@
 -- name: lock_claims
 -- Claims of one queue take turns: this one has its turn until its transaction ends.
-SELECT queue FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
+-- Returns the number of buckets.
+SELECT (SELECT count(*) FROM windlass.due_watermark)::integer FROM windlass.claim_locks
+WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: claim_best
 -- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed.

@@ -43,7 +43,7 @@ class PostgresCompletionWatcher:
         self._heard = False
         self.silence: str | None = "nobody listens yet"
         if not server.notifies:
-            self.silence = why_no_hints(server)
+            self.silence = why_no_hints(server.address)
 
     def watch(self, job: JobId, queue: str) -> None:
         if job in self._watched or not self._server.notifies:

@@ -70,7 +70,8 @@ class Pruner:
             dropped += await self._drop_days(access, limit - len(dropped))
             await _truncate_old_tombstones(access)
         else:
-            await self._clear(access, "prune_tombstones")
+            for name in ("prune_tombstones", "prune_conflicts"):
+                await self._clear(access, name)
         await access.once(lambda db: db.run("reset_future_buckets", {"tolerance": SET_BACK}))
         await self._clear(access, "prune_buckets")
         for step, since in self._samples_pruned.items():

@@ -15,3 +15,10 @@ DELETE FROM windlass.tombstones WHERE (id, part) IN (
         ORDER BY until LIMIT :limit::integer
     ) AS head ORDER BY head.until LIMIT :limit::integer
 )
+
+-- name: prune_conflicts
+-- Delete counts of conflicts that are older than a day.
+DELETE FROM windlass.conflicts WHERE (interval_start, process) IN (
+    SELECT interval_start, process FROM windlass.conflicts WHERE interval_start < :now - 86400000000
+    ORDER BY interval_start LIMIT :limit::integer
+)

@@ -639,6 +639,16 @@ BEGIN
     RETURN total;
 END $$;
 
+-- How often calls of a process were repeated because of a serialization failure or a deadlock, and how often its claims
+-- found what they lock locked, by the minute; kept for a day.
+CREATE TABLE IF NOT EXISTS windlass.conflicts (
+    interval_start bigint NOT NULL,
+    process        uuid NOT NULL,
+    conflicts      bigint NOT NULL,
+    lock_waits     bigint NOT NULL,
+    PRIMARY KEY (interval_start ASC, process ASC)
+);
+
 -- Jobs that ended after a moment, or at it with a higher id, in that order: bucket by bucket, merged.
 CREATE OR REPLACE FUNCTION windlass.ended(since bigint, after uuid, most integer) RETURNS SETOF windlass.history
 LANGUAGE plpgsql STABLE AS $$
