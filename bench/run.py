@@ -12,6 +12,7 @@ from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
     capacity,
     chains,
+    cluster,
     delays,
     drain,
     enqueue,
@@ -27,6 +28,7 @@ from bench.measures import (
     profile,
     requests,
     rest,
+    round_trips,
     schedules,
 )
 from bench.peer import find_peers
@@ -51,6 +53,7 @@ class Measurement(StrEnum):
     LATENCY = "latency"
     FLOW = "flow"
     CHAINS = "chains"
+    CLUSTER = "cluster"
     DELAYS = "delays"
     EVENTS = "events"
     GROWTH = "growth"
@@ -62,6 +65,7 @@ class Measurement(StrEnum):
     PROFILE = "profile"
     REQUESTS = "requests"
     REST = "rest"
+    ROUND_TRIPS = "round-trips"
     SCHEDULES = "schedules"
     CAPACITY = "capacity"
 
@@ -72,6 +76,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
+    Measurement.CLUSTER: cluster.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
     Measurement.GROWTH: growth.measure,
@@ -83,6 +88,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.PROFILE: profile.measure,
     Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
+    Measurement.ROUND_TRIPS: round_trips.measure,
     Measurement.SCHEDULES: schedules.measure,
     Measurement.CAPACITY: capacity.measure,
 }

@@ -23,7 +23,7 @@ def folder() -> Iterator[Path]:
     "wanted",
     [
         ("drain", "enqueue", "latency"),
-        *extended([("delays",), ("flow", "growth", "held", "history", "pooler", "profile")]),
+        *extended([("delays",), ("round-trips",), ("flow", "growth", "held", "history", "pooler", "profile")]),
     ],
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:

@@ -53,7 +53,7 @@ from windlass.store.redis.store import RedisStore
 
 T = TypeVar("T")
 
-LETS_IN_LATER = ("postgres", "postgres-pgbouncer")
+LETS_IN_LATER = ("postgres", "postgres-pgbouncer", "yugabyte", "yugabyte-limits", "yugabyte-named")
 MAX_PER_KEY = 2
 """What the walk's jobs say at most."""
 
@@ -377,9 +377,10 @@ def _ended(job: Claimed, outcome: str) -> Settlement:
     return completed(job, f'"{job.id} {job.attempt}"') if outcome == "completed" else ENDINGS[outcome](job)
 
 
-FEW_WALKS, WALKS, WALKS_ON_POSTGRES = 15, 80, 50
+FEW_WALKS, WALKS, WALKS_ON_POSTGRES, WALKS_UNDER_LIMITS = 15, 80, 50, 10
+ROUND_TRIPS = {"postgres": WALKS_ON_POSTGRES, "yugabyte-limits": WALKS_UNDER_LIMITS, "yugabyte-named": FEW_WALKS}
 FEW = [(kind, FEW_WALKS) for kind in ("postgres", "redis", "sqlite")]
-MANY = [(kind, WALKS_ON_POSTGRES if kind == "postgres" else WALKS) for kind in sorted(STORES)]
+MANY = [(kind, ROUND_TRIPS.get(kind, WALKS)) for kind in sorted(STORES)]
 
 
 @pytest.mark.parametrize(

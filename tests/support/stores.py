@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from tests.support.limits.places import limited_place, limited_place_without_faults
+from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.places import behind_pooler, postgres_place
 from tests.support.servers.redis_places import redis_cluster_place, redis_place
 from windlass.store.clock import Clock
@@ -120,6 +121,9 @@ STORES: dict[str, Kind] = {
     "yugabyte": Kind(yugabyte, notifies=False),
     "yugabyte-limits": Kind(yugabyte_limits, notifies=False),
 }
+
+if is_named():
+    STORES["yugabyte-named"] = Kind(lambda folder, clock: open_store(named_yugabyte_place(folder), clock=clock))
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)
 

@@ -1,15 +1,14 @@
 """Faults of a PostgreSQL server, which hit all processes, besides those of workers and producers."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
 
-from tests.support.processes import let_pass, signal_all
+from tests.support.processes import let_pass
 from tests.support.servers.postgres import Mode, PostgresServer
 from tests.torture.faults.choice import Weighted
-from tests.torture.nemesis import Nemesis
+from tests.torture.nemesis import RemoteNemesis
 from tests.torture.roles import ROLE
 from tests.torture.yard import Yard
 from windlass import WindlassError
@@ -19,7 +18,7 @@ SHORT = "20ms"
 """A statement_timeout that most statements keep, and some do not."""
 
 
-class ServerNemesis(Nemesis):
+class ServerNemesis(RemoteNemesis):
     """Kills connections and the server itself, cuts statements short, and holds a snapshot all the time."""
 
     def __init__(self, yard: Yard, seed: int, server: PostgresServer, role: str = ROLE) -> None:
@@ -41,9 +40,6 @@ class ServerNemesis(Nemesis):
         with suppress(psycopg.OperationalError), psycopg.connect(self._server.dsn()) as reader:
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM windlass.jobs")
             yield
-
-    def _freeze(self, victims: list[int]) -> None:
-        signal_all(victims, signal.SIGSTOP)
 
     def _kill_connections(self, place: int) -> None:
         share = self.dice.choice([0.2, 0.5, 1])

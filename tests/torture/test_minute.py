@@ -15,13 +15,15 @@ from tests.support.limits.faults import Limits
 from tests.support.limits.machine import LimitsProxy
 from tests.support.limits.role import ROLE as LIMITED
 from tests.support.limits.role import limit_database
+from tests.support.servers.named_yugabyte import VARIABLE as NAMED
+from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.stores import with_profile
 from tests.torture.faults import rights_redis
 from tests.torture.faults.choice import VARIABLE, Kind, wanted
 from tests.torture.kinds import of_postgres, of_redis, of_sqlite
-from tests.torture.nemesis import Nemesis
+from tests.torture.nemesis import Nemesis, RemoteNemesis
 from tests.torture.redis_nemesis import RedisNemesis
 from tests.torture.roles import make_role
 from tests.torture.rules import touched
@@ -89,6 +91,21 @@ def test_a_minute_of_faults_under_the_limits_of_yugabytedb_breaks_no_law(
             yard.close()
         print(json.dumps(proxy.counts))
         assert min(proxy.counts[f"failed {what}"] for what in ("statements", "explicit commits", "implicit commits"))
+
+
+@pytest.mark.skipif(not is_named(), reason=f"{NAMED} names no cluster")
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_on_yugabyte_named_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float
+) -> None:
+    """Faults of workers and producers only: its servers are not ours to stop."""
+    yard = Yard(tmp_path, url=named_yugabyte_place(tmp_path), lease="5s")
+    monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+    try:
+        nemesis = RemoteNemesis(yard, seed)
+        spend(nemesis, {}, seconds)
+    finally:
+        yard.close()
 
 
 @pytest.fixture
