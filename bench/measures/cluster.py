@@ -140,8 +140,8 @@ def _section(
         notes=[
             "The whole run of `windlass worker --until-empty --processes 2`, start-up and all. Cluster, worker and "
             "single server share one machine: three masters have no more processors here than one server has.",
-            "Processor time is what the servers report (`used_cpu_user`, `used_cpu_sys`). A server runs one script at "
-            f"a time, so one queue can reach {ceiling:,.0f} jobs/s at most on such a processor, whatever the number of "
-            "masters and workers.",
+            "Processor time is what the servers report (`used_cpu_user`, `used_cpu_sys`). A server runs one script "
+            "at a time, so one queue can reach "
+            f"{ceiling:,.0f} jobs/s at most on such a processor, whatever the number of masters and workers.",
         ],
     )

@@ -21,6 +21,7 @@ from windlass.store.postgres.connection.deadline import Call
 from windlass.store.postgres.connection.failpoints import armed_commits
 from windlass.store.postgres.connection.pool import Pool
 from windlass.store.postgres.connection.profile import PLAIN
+from windlass.store.postgres.connection.repeated_reads import RepeatedReads
 from windlass.store.postgres.connection.requirements import can_notify, check_server
 from windlass.store.postgres.connection.session import Frame, Session
 from windlass.store.postgres.connection.trouble import (
@@ -212,7 +213,7 @@ class Access:
 
     async def read(self, work: Work[T]) -> T:
         """Read. Each statement sees what was committed before it began."""
-        return await self._run(work, _plainly)
+        return await self._run(work, _plainly, RepeatedReads)
 
     async def once(self, work: Work[T]) -> T:
         """Run a single statement: it is its own transaction, in one round trip."""
@@ -226,18 +227,18 @@ class Access:
         points = self.server.failpoints
         return frame if points is None else points.watched(frame)
 
-    async def _run(self, work: Work[T], frame: Frame) -> T:
+    async def _run(self, work: Work[T], frame: Frame, reads: type[RepeatedReads] | None = None) -> T:
         until = self._until
         call = Call(asyncio.get_running_loop().time() + self.seconds if until is None else until)
         try:
             async with call.limit:
                 for attempt in range(MAX_TRIES - 1):
                     try:
-                        return await self._try(work, frame, call)
+                        return await self._try(work, frame, call, reads)
                     except _Conflict:
                         # Nothing was done. With jitter, so that others with the same conflict do not retry in step.
                         await asyncio.sleep(random.uniform(0, 0.005 * (attempt + 1)))
-                return await self._try(work, frame, call)
+                return await self._try(work, frame, call, reads)
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
         except TimeoutError as error:
@@ -250,7 +251,7 @@ class Access:
         told = f"{self.server.shown}: no answer within {self.seconds:g} s{why}"
         return StoreUnavailable(told, maybe_done=maybe_done)
 
-    async def _try(self, work: Work[T], frame: Frame, call: Call) -> T:
+    async def _try(self, work: Work[T], frame: Frame, call: Call, reads: type[RepeatedReads] | None) -> T:
         pool = self.server.pool()
         try:
             session = await pool.take()
@@ -264,7 +265,8 @@ class Access:
         try:
             await session.replan()
             async with frame(session):
-                return await work(Db(session, self.server.texts))
+                statements = session if reads is None else reads(session, self.server.conflicts)
+                return await work(Db(statements, self.server.texts))
         except WindlassError:
             raise
         except asyncio.CancelledError:

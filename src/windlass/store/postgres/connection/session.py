@@ -124,6 +124,11 @@ class Session:
         return self._leaving is None and not self.connection.is_closed()
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether several statements are one transaction now."""
+        return self._open
+
+    @property
     def leaving(self) -> "asyncio.Task[None] | None":
         """The task that closes it, if it was given up."""
         return self._leaving
@@ -182,6 +187,18 @@ class Session:
             raise
         finally:
             self._open = False
+
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[None]:
+        """Reads that see one moment."""
+        await self.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+            if self.alive:
+                await self.connection.execute("ROLLBACK")
 
     async def _begin(self) -> None:
         if not self.pooled:

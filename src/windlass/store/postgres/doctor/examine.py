@@ -9,8 +9,10 @@ from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.repeated_reads import RepeatedReads, repeat
 from windlass.store.postgres.connection.requirements import is_cluster
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import translate
@@ -107,14 +109,17 @@ async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bo
     """Examine a server, reachable or not, with our tables or without."""
     report = Report(shown)
     try:
-        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile)
+        session = await repeat(
+            lambda: connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile), Conflicts()
+        )
     except Exception as error:
         advice = "check host, port, database and user of the address, and whether the server runs"
         report.findings.append(problem("server", str(translate(error, shown)), advice))
         return Examination(tuple(report.findings), None)
     try:
         texts = Texts(address.schema, clock, address.profile)
-        return await _inside(address, session, Db(session, texts), report, deep=deep)
+        db = Db(RepeatedReads(session, Conflicts()), texts)
+        return await _inside(address, session, db, report, deep=deep)
     finally:
         await session.close()
 
@@ -148,6 +153,11 @@ async def _inside(address: Address, session: Session, db: Db, report: "Report", 
     return Examination(tuple(report.findings), census)
 
 
+async def _census(session: Session, db: Db) -> Census:
+    async with session.snapshot():
+        return await take_census(db)
+
+
 class Report:
     """The findings so far."""
 
@@ -176,8 +186,7 @@ class Report:
             return None
         try:
             async with asyncio.timeout(SECONDS_TO_CHECK):
-                await session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return await take_census(db)
+                return await repeat(lambda: _census(session, db), Conflicts())
         except Exception as error:
             self.findings.append(self._trouble("jobs", error))
             return None
