@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.redis import RedisServer, new_redis
+from tests.support.stores import with_profile
 from tests.torture.faults import rights_redis
 from tests.torture.faults.choice import VARIABLE, Kind, wanted
 from tests.torture.kinds import of_postgres, of_redis, of_sqlite
@@ -52,6 +53,22 @@ def test_a_minute_of_faults_of_a_server_too_breaks_no_law(
 ) -> None:
     # Longer leases: here only time tells who is dead, and on a busy machine a second is nothing.
     yard = Yard(tmp_path, url=make_role(postgres_server), lease="3s")
+    monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+    try:
+        yard.app.stats.counts()
+        nemesis = ServerNemesis(yard, seed, postgres_server)
+        with nemesis.old_snapshot():
+            spend(nemesis, of_postgres(nemesis, postgres_server), seconds)
+    finally:
+        yard.close()
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_with_the_yugabytedb_profile_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float, postgres_server: PostgresServer
+) -> None:
+    yard = Yard(tmp_path, url=with_profile(make_role(postgres_server)), lease="3s")
     monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
     try:
         yard.app.stats.counts()

@@ -15,6 +15,7 @@ from tests.support.processes import Process, Processes
 from windlass import App
 from windlass.observe.history import HISTORY_FOLDER, History
 from windlass.store.open import open_store
+from windlass.store.postgres.connection.address import parse_address as parse_postgres
 from windlass.store.records import Rescued
 from windlass.store.redis.connection.address import parse_address
 from windlass.store.redis.records.keys import KeyMap
@@ -68,7 +69,7 @@ class Yard:
     def leases(self) -> list[str]:
         """The runners that have a lease; the contract has no word for that, so we look into the tables."""
         if self.app.store.startswith("postgresql:"):
-            with psycopg.connect(self.app.store) as server:
+            with psycopg.connect(parse_postgres(self.app.store, "").dsn) as server:
                 return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
         if self.app.store.startswith("redis:"):
             address = parse_address(self.app.store, "")

@@ -255,6 +255,9 @@ class Access:
         try:
             session = await pool.take()
         except TROUBLE as error:
+            if is_conflict(error):
+                self.server.conflicts.add()
+                raise _Conflict(error) from error
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
         call.watch(session)
