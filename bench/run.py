@@ -10,6 +10,7 @@ import msgspec
 
 from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
+    buckets,
     capacity,
     chains,
     delays,
@@ -50,6 +51,7 @@ class Measurement(StrEnum):
     ENQUEUE = "enqueue"
     LATENCY = "latency"
     FLOW = "flow"
+    BUCKETS = "buckets"
     CHAINS = "chains"
     DELAYS = "delays"
     EVENTS = "events"
@@ -71,6 +73,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.ENQUEUE: enqueue.measure,
     Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
+    Measurement.BUCKETS: buckets.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
