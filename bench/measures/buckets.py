@@ -1,7 +1,7 @@
 """Buckets: a drain with the YugabyteDB profile on PostgreSQL, by buckets and claimers, against the plain store.
 
-Claimers are processes that claim and complete, without handlers. A snapshot is held open, so that everything that ends
-stays in the indexes: the index entries that claims read show whether they step over what is dead.
+Claimers are processes that claim and complete, without handlers. A snapshot is held open, so that everything that
+ends stays in the indexes: the index entries that claims read show whether they step over what is dead.
 """
 
 import asyncio

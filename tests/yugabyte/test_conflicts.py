@@ -19,6 +19,7 @@ from windlass.store.postgres.connection import access
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import is_conflict, translate
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.records import Settled
 
 SHARE = 0.1
 RESTART = "Restart read required at: { read: 1 local_limit: 2 }"
@@ -83,7 +84,7 @@ async def test_no_job_is_run_twice_or_lost_and_no_outcome_either(
         await store.jobs.admit(100)
         jobs = await store.jobs.claim(request(limit=9))
         runs.update(job.id for job in jobs)
-        assert set(await store.jobs.settle([completed(job) for job in jobs])) <= {"settled"}
+        assert set(await store.jobs.settle([completed(job) for job in jobs])) <= {Settled.SETTLED}
     assert set(runs) == set(ids)
     assert set(runs.values()) == {1}
     counts = (await store.operator.counts()).queues["default"]
