@@ -53,7 +53,7 @@ from windlass.store.redis.store import RedisStore
 
 T = TypeVar("T")
 
-LETS_IN_LATER = ("postgres", "postgres-pgbouncer")
+LETS_IN_LATER = ("postgres", "postgres-pgbouncer", "yugabyte")
 MAX_PER_KEY = 2
 """What the walk's jobs say at most."""
 
