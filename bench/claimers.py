@@ -7,6 +7,7 @@ from multiprocessing.synchronize import Barrier
 from random import Random
 
 from windlass.core.jobs.outcome import Done, Policy, decide
+from windlass.core.jobs.retry import Fixed
 from windlass.store.open import open_store
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota
 
@@ -46,7 +47,7 @@ def _run(
 async def _drain(
     address: str, runner: str, batch: int, barrier: Barrier, spans: "multiprocessing.SimpleQueue[object]"
 ) -> None:
-    store, policy, dice = open_store(address), Policy(), Random(0)
+    store, policy, dice = open_store(address), Policy(retry=Fixed(base=1, jitter=0)), Random(0)
     await store.leases.open(LeaseRequest(runner=runner, worker=runner, length=LENGTH))
     await asyncio.to_thread(barrier.wait, START_SECONDS)
     begin = end = time.monotonic()

@@ -10,6 +10,7 @@ import msgspec
 
 from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
+    buckets,
     capacity,
     chains,
     cluster,
@@ -52,6 +53,7 @@ class Measurement(StrEnum):
     ENQUEUE = "enqueue"
     LATENCY = "latency"
     FLOW = "flow"
+    BUCKETS = "buckets"
     CHAINS = "chains"
     CLUSTER = "cluster"
     DELAYS = "delays"
@@ -75,6 +77,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.ENQUEUE: enqueue.measure,
     Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
+    Measurement.BUCKETS: buckets.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.CLUSTER: cluster.measure,
     Measurement.DELAYS: delays.measure,

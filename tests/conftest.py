@@ -32,6 +32,7 @@ ROWS = ("test_accepted", "test_edited_rows")
 VARIANTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("postgres-pgbouncer", "sqlite-memory", "sqlite-stdlib"), CORE),
     "redis-cluster": CORE + ACROSS_QUEUES,
+    "yugabyte": (*CORE, "test_settle", "test_limits", "test_examine"),
     "yugabyte-limits": ("test_claim", "test_store"),
 }
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from bench.claimers import drain
 from bench.context import BenchContext
-from bench.report.figures import Base, Line, Lines, Row, Section
+from bench.report.figures import Base, Chart, Line, Lines, Row, Section
 from bench.worker import fill
 
 UNIT = "jobs/s"
@@ -73,7 +73,7 @@ def _rows(rates: dict[tuple[str, int, int], list[float]]) -> list[Row]:
     ]
 
 
-def _charts(rates: dict[tuple[str, int, int], list[float]]) -> list[Lines]:
+def _charts(rates: dict[tuple[str, int, int], list[float]]) -> list[Chart]:
     return [
         Lines(
             f"Server 2 ms away, {name}",

@@ -48,6 +48,7 @@ from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, KeyConflict, LeaseLost, QueueClosed
+from windlass.store.postgres.connection.profile import SKEW
 from windlass.store.records import ClaimRequest, LeaseRequest, Note, QueueQuota, RunnerEnd, Transition
 from windlass.store.redis.store import RedisStore
 
@@ -69,7 +70,7 @@ class Lifecycle(Agreement):
         self.loop = asyncio.new_event_loop()
         self.clock = ManualClock()
         self.store = STORES[self.kind].open(Path(self.folder.name), self.clock)
-        self.model, self.leases = Reference(), Leases()
+        self.model, self.leases = Reference(), Leases(SKEW if self.kind == "yugabyte" else 0)
         self.runners: list[str] = []
         self.bystanders = 0
         self.claims: list[ClaimRequest] = []

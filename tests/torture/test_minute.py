@@ -108,6 +108,22 @@ def test_a_minute_of_faults_on_yugabyte_named_breaks_no_law(
         yard.close()
 
 
+@pytest.mark.extended
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_with_the_yugabytedb_profile_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float, postgres_server: PostgresServer
+) -> None:
+    yard = Yard(tmp_path, url=with_profile(make_role(postgres_server)), lease="3s")
+    monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+    try:
+        yard.app.stats.counts()
+        nemesis = ServerNemesis(yard, seed, postgres_server)
+        with nemesis.old_snapshot():
+            spend(nemesis, of_postgres(nemesis, postgres_server), seconds)
+    finally:
+        yard.close()
+
+
 @pytest.fixture
 def faithful_redis() -> Iterator[RedisServer]:
     """One that has written what it answers for: `everysec` puts off a write while the disk is busy."""

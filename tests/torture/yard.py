@@ -76,9 +76,9 @@ class Yard:
     def leases(self) -> list[str]:
         """The runners that have a lease; the contract has no word for that, so we look into the tables."""
         if self.app.store.startswith(("postgresql:", "yugabyte:")):
-            address = parse_server(self.app.store, "")
-            with psycopg.connect(self._tables or address.dsn) as server:
-                return [row[0] for row in server.execute(f"SELECT runner FROM {address.schema}.leases".encode())]
+            place = parse_server(self.app.store, "")
+            with psycopg.connect(self._tables or place.dsn) as server:
+                return [row[0] for row in server.execute(f"SELECT runner FROM {place.schema}.leases".encode())]
         if self.app.store.startswith("redis:"):
             address = parse_address(self.app.store, "")
             (key,) = KeyMap(address.prefix).global_keys(("leases",))

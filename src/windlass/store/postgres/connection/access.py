@@ -20,9 +20,8 @@ from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.deadline import Call
 from windlass.store.postgres.connection.failpoints import armed_commits
 from windlass.store.postgres.connection.pool import Pool
-from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.repeated_reads import RepeatedReads
-from windlass.store.postgres.connection.requirements import can_notify, check_server
+from windlass.store.postgres.connection.requirements import check_server, learn_notify
 from windlass.store.postgres.connection.session import Frame, Session
 from windlass.store.postgres.connection.trouble import (
     CANCELLED,
@@ -137,7 +136,7 @@ class Server:
         self._pooled = session.pooled
         if self.identity is None:
             await check_server(session, self.address, self.shown)
-            await self._learn_notify(session)
+            self.notifies = await learn_notify(session, self.address, self.texts)
             if not await is_current(session, self.texts):
                 frame = Session.transaction if self.failpoints is None else self.failpoints.migration
                 self.applied += await migrate(session, self.texts, frame, self.obstacle, self.address.buckets)
@@ -146,13 +145,6 @@ class Server:
             self.obstacle.text = ""
         if self.on_open is not None:
             await self.on_open(session)
-
-    async def _learn_notify(self, session: Session) -> None:
-        profile = self.address.profile
-        if profile.name and self.notifies:
-            self.notifies = not session.pooled and await can_notify(session)
-            if self.notifies:
-                self.texts.profile = msgspec.structs.replace(profile, notify=PLAIN.notify)
 
     async def _reach(self) -> Session:
         """A session on the first host that accepts us, trying the last good one first."""

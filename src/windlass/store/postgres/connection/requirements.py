@@ -3,9 +3,12 @@
 import re
 
 import asyncpg
+import msgspec
 
 from windlass.errors import StoreUnavailable
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.db import Texts
+from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.session import Session
 
 MIN_POSTGRES = 15
@@ -59,8 +62,18 @@ def isolation_problem(effective: str) -> str | None:
     )
 
 
-async def can_notify(session: Session) -> bool:
-    """Whether the server accepts LISTEN and NOTIFY: an error where they are not turned on."""
+async def learn_notify(session: Session, address: Address, texts: Texts) -> bool:
+    """Whether hints are on. In a profile only if the server accepts LISTEN and NOTIFY: then its statements notify."""
+    if not address.notify or not address.profile.name:
+        return address.notify
+    if session.pooled or not await _can_notify(session):
+        return False
+    texts.profile = msgspec.structs.replace(address.profile, notify=PLAIN.notify)
+    return True
+
+
+async def _can_notify(session: Session) -> bool:
+    """LISTEN and NOTIFY are errors where they are not turned on."""
     try:
         await session.connection.execute(f"LISTEN {_PROBE}")
         await session.connection.execute(f"UNLISTEN {_PROBE}")

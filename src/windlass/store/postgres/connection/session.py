@@ -188,18 +188,6 @@ class Session:
         finally:
             self._open = False
 
-    @contextlib.asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[None]:
-        """Reads that see one moment."""
-        await self.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self._open = True
-        try:
-            yield
-        finally:
-            self._open = False
-            if self.alive:
-                await self.connection.execute("ROLLBACK")
-
     async def _begin(self) -> None:
         if not self.pooled:
             await self.connection.execute(_BEGIN)

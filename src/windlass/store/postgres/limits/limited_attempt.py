@@ -160,9 +160,8 @@ class LimitedAttempt:
     async def _wait_for_turn(self, db: Db) -> None:
         """Until no other claim has this queue's lock, for a bounded time: without it only the order is looser."""
         for attempt in range(MAX_TURNS):
-            rows = await db.rows("lock_claims", {"queue": self._asked.queue})
-            if rows:
-                db.buckets = rows[0][0]
+            db.buckets, free = (await db.rows("lock_claims", {"queue": self._asked.queue}))[0]
+            if free:
                 return
             await pause(attempt)
 

@@ -1,8 +1,11 @@
 -- name: lock_claims
 -- Claims of one queue take turns: this one has its turn until its transaction ends.
--- Returns the number of buckets.
-SELECT (SELECT count(*) FROM windlass.due_watermark)::integer FROM windlass.claim_locks
-WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
+-- Returns the number of buckets, and whether no other claim has the lock.
+WITH locked AS MATERIALIZED (
+    SELECT queue FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT (SELECT count(*) FROM windlass.due_watermark)::integer, EXISTS (SELECT 1 FROM locked)
+    OR NOT EXISTS (SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0)
 
 -- name: claim_best
 -- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed.

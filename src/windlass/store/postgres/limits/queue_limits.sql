@@ -78,13 +78,13 @@ UPDATE windlass.quotas SET slots = slots + :slots::integer WHERE queue = :queue:
 -- name: drop_quotas
 -- Delete quotas of dead runners after their jobs were put back. A quota that a late claim has locked, under which
 -- jobs run, or whose tokens are valid, stays for the next call.
-DELETE FROM windlass.quotas WHERE (queue, runner) IN (
-    SELECT quota.queue, quota.runner FROM windlass.quotas AS quota
+DELETE FROM windlass.quotas WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yugabyte (queue, runner) IN (*/
+    SELECT quota./*plain*/ctid/*end*//*yugabyte queue, quota.runner*/ FROM windlass.quotas AS quota
     WHERE quota.runner = ANY(:runners::text[]) AND quota.until < :now
     AND NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)
     AND NOT EXISTS (SELECT 1 FROM windlass.held_jobs AS job WHERE job.runner = quota.runner OFFSET 0)
     FOR UPDATE SKIP LOCKED
-)
+)/*plain*/)/*end*/
 
 -- name: orphan_quotas
 SELECT DISTINCT quota.runner FROM windlass.quotas AS quota

@@ -31,11 +31,11 @@ ON CONFLICT (one) DO UPDATE SET
     holder = excluded.holder,
     term = leader.term + CASE WHEN leader.holder = excluded.holder AND leader.expires_at > :now THEN 0 ELSE 1 END,
     expires_at = excluded.expires_at
-WHERE leader.holder IS NULL OR leader.holder = excluded.holder OR leader.expires_at <= :now /*yugabyte - :skew */
+WHERE leader.holder IS NULL OR leader.holder = excluded.holder OR leader.expires_at <= :now
 RETURNING term
 
 -- name: leader
-SELECT holder FROM windlass.leadership WHERE holder IS NOT NULL AND expires_at > :now /*yugabyte - :skew */
+SELECT holder FROM windlass.leadership WHERE holder IS NOT NULL AND expires_at > :now
 
 -- name: resign
 -- Give up leadership; the term stays, so that the next one is larger.

@@ -30,7 +30,6 @@ LONG: Micros = SECOND // 100
 _BEGIN = 7
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("sort_priority", "rank", "id")
-_place = itemgetter("queue", "sort_priority")
 
 At = tuple[str, int, int]
 """A queue, a sort priority, and a bucket, or ALL_BUCKETS."""
@@ -158,7 +157,12 @@ class Claims:
         if not rows:
             return []
         rows.sort(key=_order)
-        reached = {(*_place(row), self._bucket_of(row)): (row["rank"], row["id"]) for row in rows}
+        loose = self._turns is not None and self._turns.loose
+        reached = {
+            # A claim from all buckets takes the best jobs, so that one cursor is enough.
+            (row["queue"], row["sort_priority"], row["bucket"] if loose else ALL_BUCKETS): (row["rank"], row["id"])
+            for row in rows
+        }
         if len(rows) == portion.limit and (returns != known or not seen):
             self._forget_beyond(portion.queues, reached)
         self._seen |= reached
@@ -169,10 +173,6 @@ class Claims:
         if self._turns is None:
             return await access.once(lambda db: db.rows("claim", values))
         return await self._turns.take(lambda turn: access.once(lambda db: db.rows("claim", {**values, **turn})))
-
-    def _bucket_of(self, row: Any) -> int:
-        """A claim from all buckets takes the best jobs, so that one cursor is enough."""
-        return row["bucket"] if self._turns is not None and self._turns.loose else ALL_BUCKETS
 
     def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
         """A claim that began at the watermarks and got enough did not reach these cursors: forget them."""
