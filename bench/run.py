@@ -18,6 +18,7 @@ from bench.measures import (
     enqueue,
     events,
     flow,
+    groups,
     growth,
     held,
     history,
@@ -55,6 +56,7 @@ class Measurement(StrEnum):
     CHAINS = "chains"
     DELAYS = "delays"
     EVENTS = "events"
+    GROUPS = "groups"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
@@ -77,6 +79,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
+    Measurement.GROUPS: groups.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
