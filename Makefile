@@ -26,9 +26,10 @@ help:  ## Show this list
 demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead letter, a killed runner, a recount
 	@$(BIN)/windlass demo
 
-# Workers steal tests from each other at the end. One hash seed: they must collect the same tests in the same order.
-# More of them than cores: some tests wait.
-PYTEST := PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses 3 --dist worksteal --cache-clear
+# Processes steal tests from each other at the end. One hash seed: they must collect the same tests in the same order.
+# Twice as many as the cores of a small machine: most tests with processes and servers wait for a part of their time.
+PROCESSES ?= 4
+PYTEST := PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses $(PROCESSES) --dist worksteal --cache-clear
 
 test: check $(SERVERS)  ## Format, lint, types, layers, and every test that is not marked extended: real stores, processes and signals
 	$(PYTEST) -m "not extended" --ignore tests/unit --ignore tests/meta  # make check has run these
@@ -55,9 +56,9 @@ test-yugabyte: $(READY) $(SERVERS)  ## Everything that runs on any store, on a Y
 check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit tests/meta -m "not extended"
+	@echo "mypy, and beside it:"; $(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & mypy=$$!; \
+		$(BIN)/lint-imports && $(BIN)/pytest tests/unit tests/meta -m "not extended"; tests=$$?; \
+		wait $$mypy; types=$$?; cat $(VENV)/mypy.txt; exit $$((tests + types))
 
 torture: $(READY) $(SERVERS)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three, TORTURE_KINDS=outage for one kind
 	TORTURE_SEEDS=$${TORTURE_SEEDS:-1,2,3} $(BIN)/pytest tests/torture/test_minute.py tests/torture/test_shard_away.py

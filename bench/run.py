@@ -19,6 +19,7 @@ from bench.measures import (
     enqueue,
     events,
     flow,
+    groups,
     growth,
     held,
     history,
@@ -58,6 +59,7 @@ class Measurement(StrEnum):
     CLUSTER = "cluster"
     DELAYS = "delays"
     EVENTS = "events"
+    GROUPS = "groups"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
@@ -82,6 +84,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.CLUSTER: cluster.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
+    Measurement.GROUPS: groups.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,

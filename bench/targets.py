@@ -71,6 +71,7 @@ class PeerEntry(msgspec.Struct, frozen=True, kw_only=True):
     node: bool = False
     server: int = 0
     """The oldest version of the server that it runs on."""
+    group: PeerRun | None = None
     drain: PeerRun | None = None
     threads: PeerRun | None = None
     bulk: PeerRun | None = None
@@ -111,10 +112,7 @@ SQLITE_PEERS = (
         "looks for work every 0.1 s and, after a longer silence, more rarely (up to 10 s).",
     ),
     PeerEntry(
-        name="DBOS",
-        package="dbos",
-        script="dbos_peer.py",
-        note="DBOS: its defaults; it looks for work every second.",
+        name="DBOS", package="dbos", script="dbos_peer.py", note="DBOS: its defaults; it looks for work every second."
     ),
 )
 
@@ -273,6 +271,7 @@ REDIS_PEERS = (
         package="celery",
         script="celery_peer.py",
         drain=PeerRun(5_000, _AHEAD),
+        group=PeerRun(2_000, _AHEAD),
         single=PeerRun(1_000),
         note="Celery: a pool of 8 threads, acknowledged late, no results. It keeps no history.",
     ),
@@ -292,6 +291,7 @@ REDIS_PEERS = (
         loads=True,
         node=True,
         drain=PeerRun(50_000, Target(1.3)),
+        group=PeerRun(20_000),
         bulk=PeerRun(50_000),
         single=PeerRun(2_000, Target(1.3)),
         note="BullMQ: Node, a concurrency of 100; finished jobs are kept.",

@@ -22,6 +22,11 @@ async def link(n: int, s: str) -> int:
 
 
 @app.task
+async def ended() -> None:
+    """What runs after a group."""
+
+
+@app.task
 async def stamp(sent: int) -> None:
     """Write the time of enqueue and of the start to a file, on the clock that all processes share."""
     started = time.monotonic_ns()

@@ -23,7 +23,15 @@ AWAY = ("test_cut", "test_demo", "test_store_away")
 """The files of `e2e` that need a server."""
 CALLS = (
     *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_embedded", "test_enqueue", "test_filters"),
-    *("test_flows", "test_groups", "test_handles", "test_job_policy", "test_location", "test_result"),
+    *(
+        "test_flows",
+        "test_group_parts",
+        "test_groups",
+        "test_handles",
+        "test_job_policy",
+        "test_location",
+        "test_result",
+    ),
     *("test_schedules", "test_sharing"),
     *("test_sqlalchemy", "test_stats", "test_transactions", "test_trouble", "test_verbs", "test_waiting"),
 )
@@ -41,7 +49,10 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
     "dashboard": {"postgres": ("test_actions",)},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
-    "services": dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+    "services": {
+        **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+        "redis-cluster": (),
+    },
     "e2e": {
         "postgres": (*AWAY, "test_runner_killed"),
         "redis": (*AWAY, "test_results", "test_supervisor_killed"),

@@ -2,7 +2,7 @@
 const fs = require("fs");
 const path = require("path");
 const { Redis } = require("ioredis");
-const { Queue, Worker } = require("bullmq");
+const { FlowProducer, Queue, Worker } = require("bullmq");
 const { version } = require("bullmq/package.json");
 
 const [verb, folder, count] = process.argv.slice(2);
@@ -32,6 +32,26 @@ const verbs = {
       const size = Math.min(CHUNK, jobs - start);
       await queue.addBulk(Array.from({ length: size }, () => ({ name: "noop", data: payload })));
     }
+    say(now() - began);
+  },
+  // One flow: a parent that waits for all of its children.
+  async group() {
+    const began = now();
+    const child = { name: "noop", queueName: "bench", data: payload };
+    const flow = new FlowProducer({ connection: connect() });
+    await flow.add({ name: "end", queueName: "bench", children: Array.from({ length: jobs }, () => child) });
+    say(now() - began);
+  },
+  // From the first start of a child until the parent starts.
+  async drain_group() {
+    let began = 0;
+    await new Promise((resolve) => {
+      const run = async (job) => {
+        if (!began) began = now();
+        if (job.name === "end") resolve();
+      };
+      new Worker("bench", run, { connection: connect(), concurrency: 100 });
+    });
     say(now() - began);
   },
   // From the first start until as many are completed, as it counts them.

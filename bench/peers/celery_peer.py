@@ -9,7 +9,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from celery import Celery
+from celery import Celery, chord
 
 FOLDER = Path(sys.argv[2])
 JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
@@ -23,6 +23,7 @@ app.conf.update(
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     broker_connection_retry_on_startup=True,
+    result_backend=os.environ["BENCH_STORE"] if "group" in sys.argv[1] else None,
 )
 calls: list[float] = []
 
@@ -39,6 +40,27 @@ def stamp(sent: int) -> None:
     started = time.monotonic_ns()
     with (FOLDER / "stamps").open("a") as file:
         file.write(f"{sent} {started}\n")
+
+
+@app.task(name="member", ignore_result=False)  # type: ignore[untyped-decorator]
+def member(n: int, s: str) -> None:
+    """A member of a chord: the chord needs its result."""
+    calls.append(time.perf_counter())
+
+
+@app.task(name="body", ignore_result=False)  # type: ignore[untyped-decorator]
+def body() -> None:
+    """What runs after a chord."""
+    _say(time.perf_counter() - calls[0])
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def group() -> None:
+    """One chord; its results are in Redis too."""
+    began = time.perf_counter()
+    chord([member.s(**PAYLOAD) for _ in range(JOBS)])(body.si())
+    _say(time.perf_counter() - began)
 
 
 def fill() -> None:
@@ -86,4 +108,5 @@ def _say(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    {"fill": fill, "drain": drain, "serve": serve, "produce": produce}[sys.argv[1]]()
+    verbs = {"fill": fill, "drain": drain, "serve": serve, "produce": produce}
+    {**verbs, "group": group, "drain_group": serve}[sys.argv[1]]()

@@ -1,13 +1,16 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
-from windlass.client.groups.group import Group, GroupHandle, group
+from windlass.client.groups.group import Group, GroupOptions, group
+from windlass.client.groups.handle import GroupHandle
+from windlass.client.groups.open_group import OpenGroup
 from windlass.client.groups.results import MemberFailure, Results
 from windlass.client.handle import Handle
 from windlass.client.tasks.chain import Chain, ChainHandle, chain
 from windlass.client.tasks.context import Context, current_context, current_job
 from windlass.client.tasks.hooks import State
 from windlass.client.tasks.options import JobOptions, TaskOptions
+from windlass.client.tasks.own_group import OwnGroup
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.client.tasks.task import ContextTask, Task, TaskJob
 from windlass.client.tasks.taskset import TaskSet
@@ -100,6 +103,7 @@ __all__ = [
     "FlowNotFound",
     "Group",
     "GroupHandle",
+    "GroupOptions",
     "Handle",
     "Histogram",
     "InvalidInput",
@@ -127,6 +131,8 @@ __all__ = [
     "NotAllowedNow",
     "NotInJob",
     "OnConflict",
+    "OpenGroup",
+    "OwnGroup",
     "Page",
     "PayloadTooLarge",
     "Point",

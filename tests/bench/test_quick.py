@@ -69,6 +69,16 @@ def test_chains_and_delays_are_compared_with_jobs_that_wait_for_nothing(tmp_path
     assert all(row["rounds"][0] > 0 for row in chains["rows"] + delays["rows"])
 
 
+def test_groups_are_compared_with_independent_jobs_and_their_memory_is_measured(tmp_path: Path) -> None:
+    ran = run_bench(tmp_path, "--quick", "groups", "--json")
+    assert ran.returncode == 0, ran.stderr
+    (groups,) = (each["section"] for each in json.loads(ran.stdout)["results"])
+    rows = {row["name"]: row for row in groups["rows"]}
+    assert rows["members of one group"]["base"]["name"] == "independent jobs"
+    assert rows["last end → `then` starts, median"]["rounds"][0] > 0
+    assert [row["unit"] for row in rows.values()] == ["jobs/s", "jobs/s", "ms", "ms", "MiB", "MiB"]
+
+
 def test_a_run_that_is_ended_early_leaves_no_worker_and_no_store_behind(tmp_path: Path) -> None:
     command = [*COMMAND, "--quick", "memory", "--rounds", "50"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True) as bench:

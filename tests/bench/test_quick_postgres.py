@@ -22,8 +22,15 @@ def folder() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "wanted",
     [
-        ("drain", "enqueue", "latency"),
-        *extended([("delays",), ("round-trips",), ("flow", "growth", "held", "history", "pooler", "profile")]),
+        ("drain",),
+        *extended(
+            [
+                ("enqueue", "latency"),
+                ("delays",),
+                ("round-trips",),
+                ("flow", "growth", "held", "history", "pooler", "profile"),
+            ]
+        ),
     ],
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:

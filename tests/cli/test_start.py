@@ -9,8 +9,12 @@ LATER = {
     "windlass": {"apsw", "rich", "typer", "uvloop", "windlass.cli", "windlass.worker"},
     "windlass.cli.main": {
         "apsw",
+        "rich",
         "uvloop",
         "windlass.bench.measure",
+        "windlass.cli.enqueue",
+        "windlass.cli.jobs",
+        "windlass.cli.run",
         "windlass.demo",
         "windlass.worker.supervisor.supervisor",
     },

@@ -27,7 +27,7 @@ from windlass import (
     group,
 )
 from windlass.client.groups import group as group_module
-from windlass.client.groups import members, results
+from windlass.client.groups import members, plan, results
 from windlass.client.tasks.task import Task, TaskJob
 from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, member_id
 from windlass.core.ids import new_id
@@ -292,8 +292,9 @@ def test_a_group_that_is_completed_and_retried_runs_then_no_second_time(shop: Sh
 def test_a_key_that_another_job_has_refuses_the_whole_group(shop: Shop) -> None:
     held = shop.square.using(idempotency_key="user:7").enqueue(7)
     before = shop.app.stats.counts().totals
+    strict = shop.square.using(idempotency_key="user:7", on_conflict="raise").job(7)
     with pytest.raises(KeyConflict, match=held.id):
-        group([shop.square.job(1), shop.square.using(idempotency_key="user:7").job(7)]).enqueue()
+        group([shop.square.job(1), strict]).enqueue()
     assert shop.app.stats.counts().totals == before
 
 
@@ -330,11 +331,11 @@ def wrong_groups(shop: Shop) -> dict[str, Callable[[], Any]]:
     bare: Any = shop.square
     return {
         r"jobs\[1\]: must be a job made with task.job": lambda: group([square.job(1), bare]),
-        r"jobs: is empty, and there is no callback": lambda: group([]),
+        r"jobs: is empty, and there is no callback": lambda: group([]).enqueue(),
         r"jobs: must be an iterable of jobs": lambda: group(bare),
         r"jobs\[0\].id: cannot be given": lambda: group([square.using(id=new_id()).job(1)]),
         r"jobs\[0\].parent: cannot be given": lambda: group([square.using(parent=new_id()).job(1)]),
-        r"jobs\[0\].number: is PREVIOUS": lambda: group([square.job(PREVIOUS)]),
+        r"number: is PREVIOUS": lambda: group([square.job(PREVIOUS)]).enqueue(),
         r"jobs\[0\].on_conflict: cannot be replace": lambda: group(
             [square.using(idempotency_key="k", on_conflict="replace").job(1)]
         ),
@@ -359,7 +360,7 @@ def test_what_cannot_work_is_refused_with_the_field(shop: Shop) -> None:
 
 def test_limits_are_refused_before_anything_is_stored(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs: list[TaskJob[int]] = [shop.square.job(n) for n in range(4)]
-    monkeypatch.setattr(group_module, "MAX_IN_LIST", 3)
+    monkeypatch.setattr(plan, "MAX_IN_LIST", 3)
     with pytest.raises(InvalidOption, match=r"then: takes a list, for at most 3 members"):
         group(jobs, then=shop.total)
     monkeypatch.setattr(group_module, "MAX_MEMBERS", 3)

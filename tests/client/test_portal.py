@@ -2,6 +2,8 @@
 
 import asyncio
 import concurrent.futures
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -145,3 +147,45 @@ def test_a_call_whose_task_cannot_be_made_raises_the_error() -> None:
     with pytest.raises(MemoryError, match="no room for a task"):
         answer_of(lambda: portal.run(asyncio.sleep(0))).result(PATIENCE)
     portal.close()
+
+
+ENDING = """
+import asyncio, atexit, time
+
+def look():
+    before = len(turns)
+    time.sleep(0.1)
+    print("held" if len(turns) == before else "runs")
+    try:
+        portal.run(asyncio.sleep(0))
+    except NotBegun:
+        print("refused")
+    portal.close()
+
+atexit.register(look)  # before the import: called after what Windlass does at the end
+
+from windlass.client.runtime.loop_call import NotBegun
+from windlass.client.runtime.portal import Portal
+
+turns = []
+
+async def turn_for_ever():
+    loop = asyncio.get_running_loop()
+
+    def turn():
+        turns.append(None)
+        loop.call_later(0.001, turn)
+
+    turn()
+
+portal = Portal()
+portal.run(turn_for_ever())
+"""
+
+
+def test_the_end_of_a_program_finds_no_loop_running_and_a_call_after_it_is_refused() -> None:
+    # A loop that wakes up later asks for the lock of an interpreter that is gone: a segmentation fault.
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert ended.stdout.split() == ["held", "refused"]

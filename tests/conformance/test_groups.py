@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.support.clock import ManualClock
 from tests.support.seed import completed, dead, new_job, open_lease, request, snoozed, status_of
+from windlass.client.groups.ends import GroupEnds
 from windlass.client.groups.members import Walk, first_live
 from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, member_id, new_group_id
 from windlass.core.ids import JobId
@@ -13,8 +15,7 @@ from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Settled
-from windlass.worker.runner.group_ends import GroupEnds
+from windlass.store.records import RunnerEnd, Settled
 
 QUEUES = ("q0", "q1", "q2")
 TYPES = ("t", GROUP_TYPE)
@@ -42,7 +43,7 @@ async def end(store: Store, *settlements: Settlement) -> None:
 
 
 def report(ends: GroupEnds, job: Claimed, status: Status) -> None:
-    ends.ended(job.id, job.type, job.parent, status)
+    ends.note([(job, status)])
 
 
 async def test_the_first_live_member_is_found_in_any_queue_until_there_is_none(store: Store) -> None:
@@ -60,12 +61,12 @@ async def test_a_walk_counts_members_in_order_and_goes_on_where_it_stopped(store
     group = await enqueue_group(store, 7)
     jobs = await claim_all(store)
     await end(store, *(completed(jobs[member_id(group, i)]) for i in (0, 1, 2, 4, 5)))
-    walk = Walk(store.operator, group, 7, past_lost=False, age=0)
-    assert (await walk.run(0), walk.lost) == (3, None)
+    walk = Walk(store.operator, group, 7, allowed=0, age=0)
+    assert (await walk.run(), walk.done, walk.reason) == (False, 3, None)
     await end(store, completed(jobs[member_id(group, 3)]))
-    assert (await walk.run(3), walk.lost) == (6, None)
+    assert (await walk.run(3), walk.done, walk.reason) == (False, 6, None)
     await end(store, completed(jobs[member_id(group, 6)]))
-    assert (await walk.run(6), walk.lost) == (7, None)
+    assert (await walk.run(6), walk.done, walk.reason) == (True, 7, None)
 
 
 @pytest.mark.parametrize("lost", [1, 4])
@@ -73,11 +74,12 @@ async def test_a_walk_notices_a_lost_member_also_behind_a_live_one(store: Store,
     group = await enqueue_group(store, 6)
     jobs = await claim_all(store)
     await end(store, completed(jobs[member_id(group, 0)]), dead(jobs[member_id(group, lost)]))
-    walk = Walk(store.operator, group, 6, past_lost=False, age=0)
-    await walk.run(0)
-    assert walk.lost == f"its member {member_id(group, lost)} is dead (index {lost})"
-    ended = Walk(store.operator, group, 6, past_lost=True, age=0)
-    assert (await ended.run(0), ended.lost) == (2 if lost == 1 else 1, None)
+    walk = Walk(store.operator, group, 6, allowed=0, age=0)
+    assert await walk.run()
+    assert walk.reason == f"its member {member_id(group, lost)} is dead (index {lost})"
+    ended = Walk(store.operator, group, 6, allowed=None, age=0)
+    await ended.run()
+    assert (ended.done, ended.reason) == (2 if lost == 1 else 1, None)
 
 
 async def test_a_dropped_member_counts_as_its_tombstone_tells(store: Store) -> None:
@@ -85,20 +87,21 @@ async def test_a_dropped_member_counts_as_its_tombstone_tells(store: Store) -> N
     jobs = await claim_all(store)
     await end(store, *(completed(jobs[member_id(group, i)]) for i in (0, 1, 3)), dead(jobs[member_id(group, 2)]))
     await store.operator.delete([member_id(group, i) for i in range(4)])
-    walk = Walk(store.operator, group, 4, past_lost=False, age=0)
-    assert (await walk.run(0), walk.lost) == (2, f"its member {member_id(group, 2)} is not kept any more (index 2)")
-    assert await Walk(store.operator, group, 4, past_lost=True, age=0).run(0) == 4
+    walk = Walk(store.operator, group, 4, allowed=0, age=0)
+    assert await walk.run()
+    assert (walk.done, walk.reason) == (2, f"its member {member_id(group, 2)} is not kept any more (index 2)")
+    assert await Walk(store.operator, group, 4, allowed=None, age=0).run()
 
 
 async def test_a_member_that_is_not_stored_yet_is_waited_for_in_the_first_minute(store: Store) -> None:
     group = await enqueue_group(store, 2)
     jobs = await claim_all(store)
     await end(store, *(completed(jobs[member_id(group, i)]) for i in range(2)))
-    young = Walk(store.operator, group, 3, past_lost=False, age=59 * SECOND)
-    assert (await young.run(0), young.lost) == (2, None)
-    old = Walk(store.operator, group, 3, past_lost=False, age=60 * SECOND)
-    assert await old.run(0) == 2
-    assert old.lost is not None
+    young = Walk(store.operator, group, 3, allowed=0, age=59 * SECOND)
+    assert (await young.run(), young.done, young.reason) == (False, 2, None)
+    old = Walk(store.operator, group, 3, allowed=0, age=60 * SECOND)
+    assert await old.run()
+    assert (old.done, old.reason is None) == (2, False)
 
 
 async def test_the_last_two_members_end_in_two_runners_and_the_group_is_woken(store: Store) -> None:
@@ -176,3 +179,35 @@ async def test_the_completed_group_releases_its_callback_and_a_cancelled_one_can
         jobs = await claim_all(store, number + 1)
         await end(store, ending(jobs[group]))
         assert await status_of(store, callback_id(group, Role.THEN)) is expected
+
+
+async def test_a_member_that_crashed_its_runner_once_too_often_is_lost(store: Store) -> None:
+    group = await enqueue_group(store, 2)
+    jobs = await claim_all(store)
+    await end(store, completed(jobs[member_id(group, 0)]))
+    job, runner = jobs[member_id(group, 1)], "r1"
+    for attempt in range(1, 4):
+        started = frozenset({(job.id, job.attempt)})
+        await store.leases.end(RunnerEnd(runner=runner, started=started, crashed=True))
+        if attempt < 3:
+            runner = await open_lease(store, f"r{attempt + 1}")
+            (job,) = await store.jobs.claim(request(runner, queues=QUEUES, types=("t",)))
+    assert await status_of(store, member_id(group, 1)) is Status.DEAD
+    walk = Walk(store.operator, group, 2, allowed=0, age=0)
+    assert await walk.run()
+    assert walk.reason == f"its member {member_id(group, 1)} is dead (index 1)"
+
+
+async def test_a_member_that_expired_is_lost(store: Store, clock: ManualClock) -> None:
+    group = new_group_id()
+    await store.jobs.enqueue(
+        [
+            NewJob(id=group, type=GROUP_TYPE, payload="{}", delay=3600 * SECOND, queue="q0"),
+            new_job(id=member_id(group, 0), parent=group, queue="q0", expires=SECOND),
+        ]
+    )
+    clock.advance(2 * SECOND)
+    assert await store.jobs.expire(10) == 1
+    walk = Walk(store.operator, group, 1, allowed=0, age=0)
+    assert await walk.run()
+    assert walk.reason == f"its member {member_id(group, 0)} is cancelled (index 0)"

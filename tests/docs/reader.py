@@ -110,7 +110,8 @@ class Reader:
                 check=False,
             ).returncode
         self._printed = log.read_text()
-        assert (code != 0) == (block.mark == "fails"), f"{block.text}\n--- printed\n{self._printed}"
+        told = f"{block.text}\n--- exit code {code}, printed\n{self._printed}"
+        assert (code != 0) == (block.mark == "fails"), told
 
 
 def _begun(process: Process) -> None:

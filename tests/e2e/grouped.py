@@ -2,14 +2,17 @@
 
 import os
 import signal
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from windlass import App, Results
+from windlass import App, Results, group
+from windlass.client.groups import group as group_module
 from windlass.client.groups import watch
+from windlass.client.groups.ends import GroupEnds
 from windlass.client.groups.members import Walk
-from windlass.worker.runner.group_ends import GroupEnds
 
 app = App()
 
@@ -35,6 +38,17 @@ async def total(parts: Results[int]) -> int:
 @app.task
 def clean() -> None:
     note("clean")
+
+
+@app.task
+def slow(number: int) -> int:
+    time.sleep(0.001)
+    return number
+
+
+@app.task
+def alert(parts: Results[int]) -> None:
+    note("alert")
 
 
 def die_once() -> None:
@@ -66,4 +80,19 @@ match os.environ.get("KILL_AT"):
     case "before the look":
         Walk.run = dying(Walk.run, before=True)  # type: ignore[method-assign]
     case "after the look":
-        watch._judge = dying(watch._judge, before=False)
+        watch.Watch._judge = dying(watch.Watch._judge, before=False)  # type: ignore[method-assign]
+
+
+def numbers(count: int, killed_at: int) -> Iterator[int]:
+    """The producer is killed once, as by the kernel."""
+    for number in range(count):
+        if number == killed_at:
+            die_once()
+        yield number
+
+
+if __name__ == "__main__":
+    produced = int(sys.argv[1])
+    group_module.PORTION = 100
+    group((square.job(each) for each in numbers(produced, int(sys.argv[2]))), then=total, id="import-7").enqueue()
+    app.close()

@@ -1,13 +1,15 @@
 """Groups with real workers: the callback runs once, in whichever process the last member ends, and through kills."""
 
 import shutil
+import signal
+from typing import Any
 
 import pytest
 
 from tests.e2e.stage import SHOP, Stage
 from tests.support.addresses import on_every_store
 from tests.support.parts import in_part
-from windlass import App, GroupHandle, Results, group
+from windlass import App, GroupHandle, Results, Status, group
 
 MEMBERS = 60
 
@@ -79,6 +81,82 @@ def test_a_runner_killed_at_the_commit_of_the_last_end_loses_no_callback(grouped
     check(grouped, handle, 1)
     assert list(once.iterdir()), "nothing was killed: this test does not test what it says"
     grouped.close_down()
+
+
+@on_every_store
+def test_a_producer_that_is_killed_goes_on_when_it_runs_again(grouped: Stage) -> None:
+    grouped.worker("--concurrency", "4", app="grouped:app")
+    first = grouped.processes.start("producer", "grouped.py", "1000", "550")
+    assert first.wait() == -signal.SIGKILL
+    assert grouped.app.flows.get("import-7").sealed is False
+    again = grouped.processes.start("producer", "grouped.py", "1000", "550")
+    assert again.wait() == 0
+    grouped.until_finished()
+    assert (grouped.folder / "notes").read_text().splitlines() == [f"total {sum(n * n for n in range(1000))}"]
+    flow = grouped.app.flows.get("import-7")
+    assert (flow.size, flow.completed, flow.status) == (1000, 1000, Status.COMPLETED)
+    grouped.close_down()
+
+
+@on_every_store
+def test_groups_that_are_sealed_while_their_last_member_ends_end_once(grouped: Stage) -> None:
+    grouped.worker("--processes", "2", "--concurrency", "4", app="grouped:app")
+    square, total = tasks(grouped)
+    handles = []
+    for number in range(30):
+        with grouped.app.group(then=total) as opened:
+            last = opened.add(square.job(number))
+            if number % 3:
+                last.result(timeout=60)
+        handles.append(opened.handle)
+    assert [handle.result(timeout=60) for handle in handles] == [n * n for n in range(30)]
+    notes = (grouped.folder / "notes").read_text().splitlines()
+    assert sorted(notes) == sorted(f"total {n * n}" for n in range(30))
+    grouped.close_down()
+
+
+@on_every_store
+@pytest.mark.parametrize("count", in_part([2_000, 100_000], [2_000]))
+def test_members_are_cancelled_while_others_are_claimed_and_each_ends_once(grouped: Stage, count: int) -> None:
+    grouped.worker("--processes", "2", "--concurrency", "4", app="grouped:app")
+    app = grouped.app
+
+    @app.task
+    def slow(number: int) -> int:
+        return number
+
+    @app.task
+    def clean() -> None: ...
+
+    @app.task
+    def alert(parts: Results[int]) -> None: ...
+
+    jobs = (slow.job(number) for number in range(count))
+    handle = group(jobs, then=clean, on_dead=alert, always=clean).enqueue()
+    handle.member(0).result(timeout=60)
+    app.flows.cancel(handle, "enough")
+    grouped.until_finished()
+    flow = app.flows.get(handle)
+    assert flow.completed + flow.cancelled == count
+    assert flow.cancelled > 0
+    assert (flow.status, flow.live) == (Status.CANCELLED, 0)
+    assert (grouped.folder / "notes").read_text().splitlines() == ["clean"]
+    grouped.close_down()
+
+
+def tasks(stage: Stage) -> Any:
+    """The tasks of the app of this file's tests, for its producer."""
+    app = stage.app
+
+    @app.task
+    def square(number: int) -> int:
+        return number
+
+    @app.task
+    async def total(parts: Results[int]) -> int:
+        return len(parts)
+
+    return square, total
 
 
 def test_the_group_is_listed_and_shown_by_commands(grouped: Stage) -> None:

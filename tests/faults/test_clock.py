@@ -10,6 +10,7 @@ from tests.e2e.conftest import stage
 from tests.e2e.stage import Stage
 from tests.faults import skewed
 from tests.support.clock import ManualClock
+from tests.support.parts import extended
 from tests.support.processes import Process, let_pass, until
 from tests.support.seed import LEASE, claim_ids, completed, enqueue_one, open_lease, request
 from windlass.coordinator.coordinator import Coordinator
@@ -137,7 +138,7 @@ def skewed_worker(stage: Stage, offset: Path) -> Process:
     return process
 
 
-@pytest.mark.parametrize("seconds", [400 * 86_400, -400 * 86_400], ids=["+400 d", "-400 d"])
+@pytest.mark.parametrize("seconds", [400 * 86_400, *extended([-400 * 86_400])], ids=["+400 d", "-400 d"])
 def test_a_worker_with_a_wrong_clock_keeps_its_jobs_and_takes_no_others(stage: Stage, seconds: int) -> None:
     stage.worker("--concurrency", "3", lease="1s")
     running = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]

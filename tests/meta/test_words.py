@@ -21,6 +21,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 RETIRED = Path(__file__).parent / "retired_words.txt"
 MAX_WORDS = 40
 PERSON = re.compile(r"\b(nobody|somebody|whoever|who comes|who waits|whom|everybody|anybody)\b", re.IGNORECASE)
+NAMELESS_NUMBER = re.compile(r"\b(at most|only|after|every|for|in) so (many|long|often)\b", re.IGNORECASE)
 PERSON_IN_NAME = re.compile(
     r"(^|_)(nobody|somebody|whoever|whom|everybody|anybody)(_|$)|(?<!user)(?<!operator)(?<!operators)(^|_)who_"
 )
@@ -236,6 +237,17 @@ def test_a_word_that_is_still_allowed_still_occurs() -> None:
 
 def test_docstrings_call_no_row_or_process_a_person() -> None:
     assert persons([*python_files(SOURCE), *other_files()]) == []
+
+
+def test_no_message_comment_statement_or_page_of_the_wheel_makes_a_person_of_anything() -> None:
+    files = [*source_files(), *sorted(SOURCE.rglob("*.html")), *sorted(SOURCE.rglob("*.js"))]
+    wrong = [
+        f"{name_of(path)}:{number}"
+        for path in files
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PERSON.search(line) or NAMELESS_NUMBER.search(line)
+    ]
+    assert wrong == []
 
 
 def test_no_name_outside_the_wheel_uses_a_retired_word_or_a_person() -> None:

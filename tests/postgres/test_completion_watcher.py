@@ -229,7 +229,7 @@ def test_a_loop_that_ends_while_the_listener_hangs_up_closes_its_connection(
 
     async def slowly(connection: Any) -> None:
         if connection is sessions[0].connection:
-            await asyncio.sleep(60)
+            await asyncio.sleep(0.5)  # longer than the loop's last round
         await close_cancelled(connection)
 
     async def end_with_the_loop(watcher: CompletionWatcher) -> None:

@@ -116,14 +116,15 @@ async def test_a_slot_that_begins_to_move_after_a_job_is_stored_makes_no_failure
 
 async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: RedisCluster) -> None:
     store = open_store(redis_cluster.url, deadline=5)
-    for queue in QUEUES:
-        await enqueue_one(store, queue=queue)
+    before = {queue: await enqueue_one(store, queue=queue) for queue in QUEUES}
     lost = home_of(redis_cluster, QUEUES[0])
     elsewhere = next(queue for queue in QUEUES if home_of(redis_cluster, queue).port != lost.port)
     lost.freeze()
     # An id that was made for this very job: of another it would have to be asked whether any queue knows it.
-    await enqueue_one(store, queue=elsewhere, fresh="here")
+    added = await enqueue_one(store, queue=elsewhere, fresh="here")
     lost.thaw()
+    await open_lease(store)
+    assert await claim_ids(store, queues=(elsewhere,)) == [before[elsewhere], added]
     await store.close()
 
 

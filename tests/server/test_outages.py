@@ -48,6 +48,8 @@ async def check_away(api: httpx.AsyncClient) -> None:
         assert answer.status_code == 503, answer.text
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["retry-after"]
+        assert "://" not in answer.text, "an answer names no server"
+        assert answer.headers["x-request-id"] in answer.text
         assert time.monotonic() - begun < IN_TIME
     assert (await api.get("/readyz")).status_code == 503
     assert (await api.get("/healthz")).status_code == 200

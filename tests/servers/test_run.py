@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.meta.tree import ROOT
+from tests.support.parts import extended
 from tests.support.processes import Processes, command, processes, until
 from tests.support.servers import folder as folders
 from tests.support.servers import keeper
@@ -54,7 +55,7 @@ def test_a_run_that_ends_leaves_nothing(tmp_path: Path, runs: Processes) -> None
     assert keeper.servers_in(Path(said(run.output, "FOLDER"))) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, *extended([signal.SIGTERM])])
 def test_a_run_that_is_ended_leaves_nothing(tmp_path: Path, runs: Processes, number: signal.Signals) -> None:
     run = runs.start("run", *arguments(tmp_path, SAYS_WHERE + THEN_WAITS))
     until(lambda: "WAITING" in run.output, "the server runs")

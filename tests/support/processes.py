@@ -13,7 +13,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds that a condition may take: the machine is shared, and no test here is about speed."""
 MARK = "WINDLASS_E2E"
 """In the environment of everything we start: orphans are found by it, whichever process is their parent now."""

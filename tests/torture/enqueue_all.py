@@ -3,9 +3,9 @@
 import sys
 
 import msgspec
-from mill import anap, app, flaky, nap, quick, talk, trip  # type: ignore[import-not-found]
+from mill import anap, app, flaky, nap, quick, talk, tally, trip  # type: ignore[import-not-found]
 
-from windlass import EnqueueFailed, EnqueueUnknown, NewJob
+from windlass import EnqueueFailed, EnqueueUnknown, NewJob, group
 
 JOBS = [
     quick.using(id="0198c000-0000-7000-8000-000000000001").job(1),
@@ -24,10 +24,13 @@ JOBS = [
 ]
 
 
-def enqueue_jobs(job: NewJob) -> None:
+GROUP = group([quick.job(1), flaky.job(1), nap.job(0.2)], then=tally, id="group of all")
+
+
+def enqueue_jobs(*jobs: NewJob) -> None:
     while True:
         try:
-            app.enqueue_many([job])
+            app.enqueue_many(jobs)
         except (EnqueueFailed, EnqueueUnknown) as error:
             print(f"again, because: {error}", file=sys.stderr)
         else:
@@ -36,4 +39,5 @@ def enqueue_jobs(job: NewJob) -> None:
 
 for each in JOBS:
     enqueue_jobs(each)
+enqueue_jobs(*GROUP.jobs)
 app.close()

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from windlass import App, Context, Dead, EnqueueFailed, EnqueueUnknown, Fixed, Snooze, WindlassError
+from windlass import App, Context, Dead, EnqueueFailed, EnqueueUnknown, Fixed, Results, Snooze, WindlassError
 from windlass.observe.history import HISTORY_FOLDER, History
 
 app = App(os.environ["WINDLASS_STORE"], deadline=30)
@@ -127,6 +127,18 @@ def add_one(ctx: Context, number: int) -> int:
     os.write(effects, f"{ctx.job.id} {ctx.attempt} {number}\n".encode())
     os.close(effects)
     return number + 1
+
+
+@app.task
+async def tally(parts: Results[int]) -> int:
+    """What comes after a group: it gets every result."""
+    return sum([part or 0 async for part in parts if isinstance(part, int)])
+
+
+@app.task
+def note_end(parts: Results[int]) -> int:
+    """What comes after a group in any case."""
+    return len(parts)
 
 
 @app.task

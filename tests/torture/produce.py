@@ -21,12 +21,14 @@ from mill import (  # type: ignore[import-not-found]
     flaky,
     hand_on,
     nap,
+    note_end,
     quick,
     talk,
+    tally,
     trip,
 )
 
-from windlass import EnqueueFailed, EnqueueUnknown, NewJob, chain
+from windlass import EnqueueFailed, EnqueueUnknown, NewJob, chain, group
 from windlass.core.flow.rate import Rate
 
 SEED = sys.argv[1]
@@ -98,6 +100,22 @@ def links() -> list[NewJob]:
     return list(chain(*found).jobs)
 
 
+MEMBERS = [*LINKS[:3], (1, LINKS[3][1]), LINKS[4]]
+"""What comes in a group; few of them die."""
+
+
+def members() -> list[NewJob]:
+    """A group in several queues, now with callbacks in one of them and now in another."""
+    found: list[Any] = []
+    for _ in range(dice.randint(0, 8)):
+        (make,) = dice.choices([kind for _, kind in MEMBERS], [weight for weight, _ in MEMBERS])
+        terms: dict[str, Any] = dice.choice([{}, {}, {"queue": "few"}, {"delay": dice.uniform(0, 0.5)}])
+        found.append(make(lambda task: task.using(max_attempts=1000, **terms)))  # noqa: B023
+    last = tally.using(max_attempts=1000, queue=dice.choice(["default", "few"]))
+    always = note_end.using(max_attempts=1000)
+    return list(group(found, then=last, always=dice.choice([always, None])).jobs)
+
+
 def plain() -> NewJob:
     options: dict[str, object] = {"max_attempts": 1000, "priority": dice.choice([0, 0, 0, 5])}
     if dice.random() < 0.1:
@@ -122,6 +140,8 @@ def enqueue_jobs(jobs: list[NewJob]) -> None:
 while not Path("stop").exists():
     if dice.random() < 0.1:
         enqueue_jobs(links())
+    if dice.random() < 0.05:
+        enqueue_jobs(members())
     enqueue_jobs(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
     time.sleep(dice.uniform(0.02, 0.2))
 app.close()

@@ -1,10 +1,12 @@
 """One scene per verb that writes, and more where a verb does different things."""
 
 import asyncio
+import os
 
 from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
 from tests.torture.chain_scenes import CHAINS
 from tests.torture.flow_scenes import FLOW
+from tests.torture.group_scenes import GROUPS
 from tests.torture.scene import JOBS, LEASE, Scene
 from tests.torture.tick_scenes import TICKS
 from windlass.core.flow.queue import settings
@@ -19,9 +21,12 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Campaign, LeaseRequest, Note, RunnerEnd
 
+ARM = "WINDLASS_FAILPOINTS"
 
-def play_alone(name: str, url: str) -> None:
-    """The call in a process of its own, which a failpoint may end."""
+
+def play_alone(points: str, name: str, url: str) -> None:
+    """The call in a process of its own, which one of these failpoints may end."""
+    os.environ[ARM] = points
     asyncio.run(SCENES[name].play(url))
 
 
@@ -239,4 +244,4 @@ _ALL = [
     ),
     Scene(verb="resign", before=_leading, act=lambda store: store.leader.resign("w1")),
 ]
-SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS, *TICKS]}
+SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS, *GROUPS, *TICKS]}

@@ -11,20 +11,23 @@ from typing import Any
 import pytest
 
 from tests.support.parts import in_part
+from tests.support.processes import PATIENCE
 from tests.torture import scenes
 from tests.torture.grounds import GROUNDS, Ground
 from tests.torture.scene import Scene
-from tests.torture.scenes import SCENES
+from tests.torture.scenes import ARM, SCENES
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.open import open_store
 from windlass.store.sql import queues, schedules, stats
 from windlass.store.sqlite import roles as sqlite_roles
 from windlass.store.sqlite import store as sqlite_store
 
-ARM = "WINDLASS_FAILPOINTS"
-# Forked from a process that has everything imported and no threads: forty starts cost as much as one.
+# Forked from a process that has everything imported and no threads: forty starts cost as much as one. What is called
+# there is not of this module, or each of them would import pytest.
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload([scenes.__name__])
+_processes.set_forkserver_preload(
+    ["__main__", scenes.__name__, *(f"windlass.store.{each}.store" for each in sorted(GROUNDS))]
+)
 # What becomes of an error is the same code on every store; what a kill leaves is not.
 on_one_store = pytest.mark.parametrize("ground", in_part(sorted(GROUNDS), ["sqlite"]), indirect=True, scope="module")
 
@@ -86,18 +89,13 @@ async def test_a_process_killed_before_or_after_a_commit_has_done_nothing_or_all
     for side in ("before_commit", "after_commit"):
         path = twin.stage(tmp_path / f"{side}.db")
         url = twin.ground.url(path)
-        process = _processes.Process(target=_die, args=(f"{twin.scene.verb}.{side}=kill", twin.name, url))
+        points = f"{twin.scene.verb}.{side}=kill"
+        process = _processes.Process(target=scenes.play_alone, args=(points, twin.name, url))
         process.start()
-        process.join(30)
+        process.join(PATIENCE)
         assert process.exitcode == -signal.SIGKILL
         process.close()
         await twin.check(path, done=side == "after_commit")
-
-
-def _die(points: str, verb: str, url: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ARM, points)
-        scenes.play_alone(verb, url)
 
 
 @on_one_store

@@ -21,7 +21,7 @@ from tests.torture.yard import Yard
 from windlass.store.failpoints import SIDES
 
 AT_ONCE = 3
-JOBS = 8
+JOBS = 13
 MAX_STARTS = 6
 FATAL = ("enqueue", "claim", "settle", "note", "admit", "open", "renew", "end", "beat", "campaign")
 VERBS = sorted({scene.verb for scene in SCENES.values()} - {"migrate"})

@@ -9,15 +9,21 @@ from hypothesis import strategies as st
 from windlass.core.groups.ids import (
     MAX_MEMBERS,
     Role,
+    added_id,
+    before_added,
     before_member,
     callback_id,
+    group_of,
     is_group_id,
+    is_member_id,
+    link_id,
     member_id,
     member_index,
     named_group_id,
     new_group_id,
     watcher_id,
 )
+from windlass.core.groups.need import allowed_losses, check_need, needed
 from windlass.core.groups.rules import (
     MAX_POLL,
     MIN_POLL,
@@ -130,3 +136,49 @@ def test_the_reason_of_a_lost_group_names_the_member(status: Status | None) -> N
     assert member_in_reason(member_ended_reason(id_, 7, status)) == id_
     assert member_in_reason("cancelled by an operator") is None
     assert member_in_reason(None) is None
+
+
+@pytest.mark.parametrize(
+    ("need", "size", "expected"),
+    [
+        (None, 7, 7),
+        (3, 7, 3),
+        ("95%", 100, 95),
+        ("95%", 101, 96),
+        ("33.4%", 3, 2),
+        ("0%", 7, 0),
+        ("100%", 7, 7),
+        ("50%", 0, 0),
+        ("99.999999%", 1_000_000, 1_000_000),
+    ],
+)
+def test_a_share_of_the_members_is_rounded_up(need: int | str | None, size: int, expected: int) -> None:
+    assert needed(check_need(need, size), size) == expected
+    assert allowed_losses(need, size) == size - expected
+
+
+def test_what_may_be_lost_is_open_while_the_size_is_except_where_all_must_complete() -> None:
+    assert (allowed_losses(None, None), allowed_losses(5, None), allowed_losses("5%", None)) == (0, None, None)
+
+
+@given(groups, st.text(max_size=20), st.text(max_size=20))
+def test_an_added_member_sorts_behind_the_others_and_before_the_callbacks(group: str, one: str, two: str) -> None:
+    adder = member_id(group, 3)
+    id_ = added_id(group, adder, one)
+    assert check_id(id_) == id_
+    assert before_added(group) < id_ < callback_id(group, Role.THEN)
+    assert is_member_id(group, id_)
+    assert member_index(group, id_) is None
+    assert (added_id(group, adder, two) == id_) == (one == two)
+    assert not is_member_id(new_group_id(), id_)
+
+
+@given(groups, indexes)
+def test_the_group_of_a_job_is_told_by_its_id(group: str, index: int) -> None:
+    behind = link_id(f"{group}/{index}", 1)
+    assert group_of(member_id(group, index), group, None) == group
+    assert group_of(added_id(group, behind, "x"), group, group) == group
+    assert group_of(behind, None, group) == group
+    assert group_of(behind, None, new_id()) is None
+    assert group_of(callback_id(group, Role.THEN), group, group) is None
+    assert group_of(new_id(), group, group) is None

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from windlass.bench.measurement import Figure, Measurement
-from windlass.cli.output import print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import print_table
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, reach
 from windlass.store.open import redact
 from windlass.version import __version__

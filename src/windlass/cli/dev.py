@@ -15,9 +15,6 @@ from windlass.observe.logs import check_format, log_events
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.load import parse_path
 
-FROM_WORKER = ("queues", "concurrency", "processes", "lease")
-"""Settings of `windlass worker` that apply here too; the others make no sense here."""
-
 
 def dev(
     context: typer.Context,

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from windlass.cli.advice import Advice
-from windlass.cli.output import console, plain, print_json
+from windlass.cli.json_output import print_json
+from windlass.cli.output import console, plain
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, find, rule_of
 from windlass.observe.alerts import examine_alerts
 from windlass.observe.doctor import diagnose, totals

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.complete import queue_names
-from windlass.cli.output import print_json
+from windlass.cli.json_output import print_json
 from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, is_server, reach
 from windlass.client.app import App
@@ -27,20 +27,21 @@ RunAt = Annotated[
     str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC unless it says otherwise).")
 ]
 Timeout = Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s; or none.")]
-Delay = Annotated[str | None, typer.Option(help="Wait so long: seconds, or such as 60s or 5m.")]
+Delay = Annotated[str | None, typer.Option(help="Run it after this time: seconds, or such as 60s or 5m.")]
 Key = Annotated[
     str | None, typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue.")
 ]
 Window = Annotated[
-    str | None, typer.Option("--window", help="The key stays taken for so long after the job ended, such as 1h.")
+    str | None,
+    typer.Option("--window", help="The key stays taken for this time after the job has ended, such as 1h."),
 ]
 OnConflict = Annotated[
     str | None, typer.Option(help="If a job stands under the key: existing (default), replace or raise.")
 ]
-Attempts = Annotated[int | None, typer.Option(help="Give up after so many failures.")]
+Attempts = Annotated[int | None, typer.Option(help="Give up after this number of failures.")]
 Expires = Annotated[str | None, typer.Option(help="Cancel it if it has not started within this time, such as 10m.")]
 ConcurrencyKey = Annotated[
-    str | None, typer.Option(help="Of all jobs with this key in the queue, only so many run at once.")
+    str | None, typer.Option(help="Of all jobs with this key in the queue, at most this number run at once.")
 ]
 KeyLimit = Annotated[int | None, typer.Option(help="How many with its key may run at once; 1 unless said.")]
 KeyStrict = Annotated[

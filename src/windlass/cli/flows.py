@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.core.groups.flow import Flow
 from windlass.store.open import redact
@@ -74,7 +75,8 @@ def _draw(flow: Flow) -> None:
     typer.echo(f"flow {flow.id}{name} is {flow.status}" + (f": {flow.reason}" if flow.reason else ""))
     counts = {"completed": flow.completed, "dead": flow.dead, "cancelled": flow.cancelled, "live": flow.live}
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-    typer.echo(f"  [{_bar(flow)}] {flow.size:,} members: {told or 'none'}")
+    more = "" if flow.sealed else "; more may come"
+    typer.echo(f"  [{_bar(flow)}] {flow.size:,} members: {told or 'none'}{more}")
     for each in flow.callbacks:
         typer.echo(f"  └─ {each.role:<8} {each.type} {each.id} is {each.status}")
     if flow.waits_for is not None:

@@ -1,4 +1,4 @@
-"""The table of commands, and exit codes: 0 done, 1 failed, 2 wrong call."""
+"""The command `windlass`, and exit codes: 0 done, 1 failed, 2 wrong call."""
 
 import os
 import sys
@@ -6,53 +6,23 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli import run
-from windlass.cli.bench import bench
-from windlass.cli.dev import FROM_WORKER, dev
-from windlass.cli.doctor import doctor
-from windlass.cli.enqueue import enqueue
-from windlass.cli.flows import flows
-from windlass.cli.jobs.commands import jobs
-from windlass.cli.jobs.dead import dead
-from windlass.cli.queues.commands import queues, workers
+from windlass.cli.commands import Commands
 from windlass.cli.reach import log_settings, worker_settings
-from windlass.cli.schedules.commands import schedules
-from windlass.cli.serve import serve
-from windlass.cli.stats import scale, stats
-from windlass.cli.tokens import audit, token
-from windlass.cli.top.command import top
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, InvalidTime, UnknownTask, WindlassError
 from windlass.version import __version__
 
 WRONG_CALL = (ConfigError, InvalidInput, UnknownTask)
+FROM_WORKER = ("queues", "concurrency", "processes", "lease")
+"""Settings of `windlass worker` that apply to `windlass dev` too; the others make no sense there."""
 
 cli = typer.Typer(
+    cls=Commands,
     help="Windlass: a job queue for Python. An accepted job is never lost.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-cli.command()(run.demo)
-cli.command()(run.worker)
-cli.command()(dev)
-cli.command()(serve)
-cli.command()(run.coordinator)
-cli.command()(enqueue)
-cli.add_typer(jobs, name="jobs")
-cli.add_typer(dead, name="dead")
-cli.add_typer(queues, name="queues")
-cli.add_typer(schedules, name="schedules")
-cli.add_typer(flows, name="flows")
-cli.add_typer(workers, name="workers")
-cli.add_typer(token, name="token")
-cli.command()(audit)
-cli.command()(stats)
-cli.command()(top)
-cli.command()(scale)
-cli.command()(run.migrate)
-cli.command()(doctor)
-cli.command()(bench)
 
 
 def _version(wanted: bool) -> None:

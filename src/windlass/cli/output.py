@@ -1,6 +1,5 @@
-"""Output for people and programs: tables and JSON."""
+"""Output for people: tables."""
 
-import json
 import os
 import re
 import sys
@@ -8,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.padding import Padding
@@ -72,21 +70,6 @@ def console(plain_width: int = PLAIN_WIDTH) -> Console:
         return Console(highlight=False)
     told = os.environ.get("COLUMNS", "")
     return PlainConsole(highlight=False, width=int(told) if told.isdecimal() and int(told) else plain_width)
-
-
-def print_json(value: Any) -> None:
-    """One JSON document, indented, with the field names of the records; control characters are escaped."""
-    typer.echo(_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
-
-
-def print_json_lines(values: Iterable[Any]) -> None:
-    """JSON Lines: each value on a line of its own."""
-    for value in values:
-        typer.echo(_escaped(msgspec.json.encode(value).decode()))
-
-
-def _escaped(text: str) -> str:
-    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def print_table(

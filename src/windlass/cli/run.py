@@ -46,7 +46,7 @@ def worker(
     drain: Annotated[str, flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
     health: Annotated[str | None, flag("health", "HOST:PORT for /healthz, /readyz, /startupz and /metrics.")] = None,
     recycle_jobs: Annotated[
-        int, flag("recycle-jobs", "A process for run_in='process' handlers is replaced after so many jobs.")
+        int, flag("recycle-jobs", "A process for run_in='process' handlers is replaced after this number of jobs.")
     ] = 1000,
     recycle_memory: Annotated[
         str | None,

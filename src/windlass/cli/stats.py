@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 
 from windlass.cli.figures import amount, bars, rate, span
-from windlass.cli.output import console, plain, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import console, plain, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
 from windlass.core.moments import DAY, SECOND, parse_duration, show_duration

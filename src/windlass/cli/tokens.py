@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from windlass.cli.output import ago, clock, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, clock, print_table
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look, reach
 from windlass.client.verbs.audit import AuditEntry
 from windlass.client.verbs.tokens import NewToken

@@ -11,6 +11,9 @@ from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.client.elsewhere import APP, no_attribute
 from windlass.client.embedded import worker
+from windlass.client.groups.group import Callback, GroupOptions, new_plan
+from windlass.client.groups.open_group import OpenGroup
+from windlass.client.groups.results import Results
 from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
 from windlass.client.runtime.portal import Portal
@@ -40,6 +43,7 @@ from windlass.store.contract import Store
 from windlass.store.open import MEMORY_ADDRESS, redact
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 CLIENT_DEADLINE = 5.0
 """Seconds after which a client's call gives up: a web request must not hang on an unreachable store."""
@@ -193,6 +197,21 @@ class App(Producer):
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
         self._declared.add_queue(name, settings(**options))
+
+    @overload
+    def group(self, id: str | None = None, **options: Unpack[GroupOptions]) -> OpenGroup[Results[Any]]: ...
+    @overload
+    def group(self, id: str | None = None, *, then: Callback[R], **options: Unpack[GroupOptions]) -> OpenGroup[R]: ...
+    def group(
+        self, id: str | None = None, *, then: Callback[Any] | None = None, **options: Unpack[GroupOptions]
+    ) -> OpenGroup[Any]:
+        """A group whose members are added one by one: `with app.group("import-7", then=report) as g: g.add(…)`.
+
+        Members run at once; the group ends after the last of them, when the block has ended. Also `async with` and
+        `await g.aadd(…)`. The options are those of `windlass.group`. `id` is a name of yours: a program that runs
+        again with it adds each member once, in the same order.
+        """
+        return OpenGroup(self, new_plan(id, then, options))
 
     @property
     def queue_names(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from windlass.observe.tracing import carrying, incoming
 from windlass.server.access import Access
 from windlass.server.decode import check_media_type, decode_body, decode_query, read_body
 from windlass.server.operation import REQUEST_SECONDS, Answer, Call, Caller, Operation
-from windlass.server.problem import MEDIA_TYPE, RETRY_SECONDS, Problem, Refused, problem_of
+from windlass.server.problem import MEDIA_TYPE, RETRY_SECONDS, Problem, Refused, problem_of, without_addresses
 
 SAFE_HEADERS = {
     "cache-control": "no-store",
@@ -137,6 +137,8 @@ def answer_problem(error: BaseException, id_: str, request: Request) -> Response
     if problem.status >= 500:
         trace = error if problem.status == 500 else None
         _log.error("%s %s: %s (request %s)", request.method, request.url.path, problem.title, id_, exc_info=trace)
+    if isinstance(error, WindlassError):
+        problem = without_addresses(error, problem)
     return _response(problem, id_, {"retry-after": str(RETRY_SECONDS)} if problem.status == 503 else {})
 
 

@@ -57,6 +57,15 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
 """The first that fits counts."""
 
 
+_OUTAGES: tuple[tuple[type[WindlassError], str], ...] = (
+    (EnqueueUnknown, "the store did not answer, and may have stored it: repeat the call with the same id or key"),
+    (EnqueueFailed, "the store is not available, and nothing was stored"),
+    (BlobUnavailable, "the blob store is not available"),
+    (StoreUnavailable, "the store is not available"),
+)
+"""What a caller learns of an outage; the errors themselves name servers and files."""
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An error of the API (RFC 9457). `code` never changes, `title` is for people."""
 
@@ -98,6 +107,14 @@ def problem_of(error: WindlassError) -> Problem:
         job=_job_of(error),
         maybe_done=isinstance(error, EnqueueUnknown) or bool(getattr(error, "maybe_done", False)),
     )
+
+
+def without_addresses(error: WindlassError, problem: Problem) -> Problem:
+    """The problem for a caller over the network: an outage names no server, and points to the log."""
+    said = next((said for kind, said in _OUTAGES if isinstance(error, kind)), None)
+    if said is None:
+        return problem
+    return msgspec.structs.replace(problem, title=f"{said}; the server's log has the cause under this request's id")
 
 
 def _job_of(error: Any) -> str | None:

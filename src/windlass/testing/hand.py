@@ -9,6 +9,7 @@ from typing import TypedDict
 import msgspec
 
 from windlass.client.app import App
+from windlass.client.groups.ends import GroupEnds
 from windlass.coordinator.duties import Fire
 from windlass.core.flow.queue import QueueRules
 from windlass.core.ids import JobId, new_runner_id
@@ -24,7 +25,6 @@ from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota, RunnerEnd
 from windlass.testing.report import Report
 from windlass.worker.handlers.work import Work
-from windlass.worker.runner.group_ends import GroupEnds
 from windlass.worker.runner.notes import take_note
 
 MAX_ADMITTED = 500
@@ -103,7 +103,7 @@ class Hand:
         """What a runner does before its first claim."""
         self._store = await self._app._ready()
         self._fire = Fire(self._store, lambda event: None)
-        self._group_ends = GroupEnds(self._store.operator)
+        self._group_ends = GroupEnds(self._store.operator, lost_pause=0)
         if self._clock is None:
             await self._refuse_workers()
         # The clock of a test may jump far while handlers run: our lease must not lapse by that.
@@ -150,7 +150,7 @@ class Hand:
         policy = work.definition.policy(self._rules[work.claimed.queue].retry)
         settlement = decide(work.claimed, outcome, policy, self._random)
         await self._store.jobs.settle([msgspec.structs.replace(settlement, started_after=work.started_after)])
-        self._group_ends.ended(work.claimed.id, work.claimed.type, work.claimed.parent, settlement.status)
+        self._group_ends.note([(work.claimed, settlement.status)])
         await self._group_ends.check()
         self._attempts += 1
         self._ran[work.claimed.id] = None

@@ -63,7 +63,7 @@ async def retry_within(
 async def repeat(
     doing: str, call: Callable[[], Awaitable[object]], emit: Emit, *, every: float, after_failure: float | None = None
 ) -> None:
-    """Call it every so many seconds, until cancelled, whatever it raises; emits the first failure, and its end."""
+    """Call it every `every` seconds until cancelled, whatever it raises; emits the first failure, and its end."""
     failing = False
     while True:
         await asyncio.sleep(every if after_failure is None or not failing else after_failure)

@@ -89,9 +89,10 @@ class RedisCluster:
         return all(_says_ok(node) for node in alive) and all(_up_to_date(node) for node in alive)
 
 
-def new_cluster(program: Program | None = None) -> RedisCluster:
-    """Six nodes that are not started yet."""
-    return RedisCluster([new_redis(SETTINGS, program, OF_CLUSTERS) for _ in range(2 * MASTERS)])
+def new_cluster(program: Program | None = None, *, replicas: bool = True) -> RedisCluster:
+    """Six nodes that are not started yet, or three."""
+    count = 2 * MASTERS if replicas else MASTERS
+    return RedisCluster([new_redis(SETTINGS, program, OF_CLUSTERS) for _ in range(count)])
 
 
 def new_cluster_without_replicas() -> RedisCluster:

@@ -39,10 +39,11 @@ class Places:
         """Remove what a test left there and below: a run must not need memory for all that it ever did."""
         prefixes = {self._of.pop(each) for each in list(self._of) if each.is_relative_to(folder)}
         for server in self._servers() if prefixes else []:
-            with redis.Redis.from_url(server) as client:
-                for key in list(client.scan_iter(count=1000)):
+            with redis.Redis.from_url(server) as client, client.pipeline(transaction=False) as pipe:
+                for key in client.scan_iter(count=10_000):
                     if key.decode().partition(":")[0] in prefixes:
-                        client.unlink(key)  # one by one: in a cluster each may be of another slot
+                        pipe.unlink(key)  # one by one: in a cluster each may be of another slot
+                pipe.execute()
 
 
 @functools.cache
@@ -58,8 +59,8 @@ def shared_redis() -> str:
 
 @functools.cache
 def shared_cluster() -> RedisCluster:
-    """The six nodes of this run: started at the first call."""
-    cluster = new_cluster()
+    """The three nodes of this run: started at the first call. No test kills one, so they need no replicas."""
+    cluster = new_cluster(replicas=False)
     cluster.start()
     at_end(cluster.kill)
     return cluster

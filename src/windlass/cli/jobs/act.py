@@ -19,7 +19,8 @@ from windlass.cli.jobs.filters import (
     TypeOption,
     matching,
 )
-from windlass.cli.output import ago, print_json
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago
 from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App
@@ -160,7 +161,7 @@ def change(
     run_at: Annotated[
         str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC unless it says otherwise).")
     ] = None,
-    delay: Annotated[str | None, typer.Option(help="Run it in so long from now, such as 60s or 5m.")] = None,
+    delay: Annotated[str | None, typer.Option(help="Run it after this time, such as 60s or 5m.")] = None,
     payload: PayloadOption = None,
     queue: Annotated[str | None, typer.Option(help="Move it to this queue.")] = None,
     store: StoreOption = None,

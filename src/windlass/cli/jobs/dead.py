@@ -9,7 +9,8 @@ from windlass.cli.ask import YesOption, ask
 from windlass.cli.jobs.act import PayloadOption, check_one, retry_each
 from windlass.cli.jobs.filters import LimitOption, QueueOption, TypeOption
 from windlass.cli.jobs.show import what_of
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.store.open import redact
 

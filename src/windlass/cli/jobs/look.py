@@ -19,7 +19,8 @@ from windlass.cli.jobs.filters import (
 from windlass.cli.jobs.relations import place_in, relations_of
 from windlass.cli.jobs.show import describe, row_of
 from windlass.cli.jobs.why import print_first
-from windlass.cli.output import print_json, print_json_lines, print_table
+from windlass.cli.json_output import print_json, print_json_lines
+from windlass.cli.output import print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
 from windlass.client.verbs.payloads import EarlierPayload

@@ -6,7 +6,8 @@ from rich.padding import Padding
 
 from windlass.cli.advice import Advice
 from windlass.cli.jobs.filters import IdArgument
-from windlass.cli.output import console, plain, print_json, styled
+from windlass.cli.json_output import print_json
+from windlass.cli.output import console, plain, styled
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import WAITING

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from windlass.cli.ask import YesOption, ask
-from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import ago, print_table
 from windlass.cli.queues.settings import NameArgument, reset, set_queue
 from windlass.cli.queues.wording import record, sentence
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
@@ -51,7 +52,9 @@ def add(name: NameArgument, store: StoreOption = None, app: AppOption = None) ->
 @queues.command()
 def pause(
     name: NameArgument,
-    length: Annotated[str | None, typer.Option("--for", help="Resume by itself after so long, such as 10m.")] = None,
+    length: Annotated[
+        str | None, typer.Option("--for", help="Resume by itself after this time, such as 10m.")
+    ] = None,
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:

@@ -33,7 +33,7 @@ Weights = Annotated[
 ]
 Ageing = Annotated[
     str | None,
-    typer.Option(help="A job that waited so long moves up to the next higher priority, such as 10m; or none."),
+    typer.Option(help="After this time of waiting a job moves up to the next higher priority, such as 10m; or none."),
 ]
 
 

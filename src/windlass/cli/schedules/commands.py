@@ -9,7 +9,8 @@ from windlass.cli.advice import Advice
 from windlass.cli.ask import YesOption, ask
 from windlass.cli.complete import schedule_names
 from windlass.cli.enqueue import make_job
-from windlass.cli.output import print_json, print_table
+from windlass.cli.json_output import print_json
+from windlass.cli.output import print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.cli.schedules.wording import describe, next_run, record, row_of, sentence
 from windlass.client.app import App

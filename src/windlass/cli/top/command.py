@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.output import console, print_json
+from windlass.cli.json_output import print_json
+from windlass.cli.output import console
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch

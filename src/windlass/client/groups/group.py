@@ -1,268 +1,280 @@
-"""group(...): many jobs, enqueued together, and callbacks that run when they have ended."""
+"""group(...): many jobs, enqueued together or as they come, and callbacks that run when they have ended."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar, cast, get_origin, overload
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
-import msgspec
-
-from windlass.client.groups.results import Results
-from windlass.client.handle import CANCELLED, Handle
-from windlass.client.runtime.portal import Portal, as_list, blocking
-from windlass.client.runtime.process_id import this_process
-from windlass.client.tasks.task import Enqueuer, Task, TaskJob
-from windlass.core.codec import encode
-from windlass.core.groups.ids import (
-    GROUP_TYPE,
-    MAX_MEMBERS,
-    Role,
-    callback_id,
-    member_id,
-    named_group_id,
-    new_group_id,
-    watcher_id,
+from windlass.client.groups.handle import GroupHandle, group_handle
+from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup, without_stored
+from windlass.client.groups.plan import (
+    Callbacks,
+    ChainPart,
+    Linked,
+    Part,
+    Plan,
+    Rules,
+    check_callback,
+    check_part,
+    queue_of,
 )
-from windlass.core.groups.rules import MIN_POLL, GroupPayload
+from windlass.client.groups.results import Results
+from windlass.client.runtime.portal import Portal, as_iterator, refuse_on_loop
+from windlass.client.tasks.previous import check_no_previous
+from windlass.client.tasks.task import Enqueuer, Task, TaskJob
+from windlass.core.groups.ids import MAX_MEMBERS, Role, named_group_id, new_group_id
+from windlass.core.groups.need import check_need
 from windlass.core.ids import JobId
-from windlass.core.jobs.idempotency import OnConflict
-from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, Job, NewJob
-from windlass.core.moments import SECOND, Duration
+from windlass.core.jobs.job import MAX_PER_KEY, NewJob
+from windlass.core.moments import DAY, Duration, Micros, duration, show_duration
 from windlass.core.names import check_key
+from windlass.core.suggest import unknown_option
+from windlass.core.text import shown
 from windlass.errors import InvalidOption
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 Callback = Task[Any, Any, R] | TaskJob[R]
-MAX_IN_LIST = 10_000
-"""Members of a group whose callback takes a list."""
 MAX_NAME_BYTES = 200
+MAX_WITHIN: Micros = 30 * DAY
+PORTION = 5000
+"""Members of a generator that are stored at once."""
 
 
-class GroupHandle(Handle[T], eq=False):
-    """An enqueued group; its result is that of `then`, or without one the results of its members."""
+class GroupOptions(TypedDict, total=False):
+    """The options of a group.
 
-    size: int = 0
-    then: Handle[Any] | None = None
-    on_dead: Handle[Any] | None = None
-    always: Handle[Any] | None = None
+    - `on_dead`, `always`: callbacks, beside `then`
+    - `need`: how many members must complete: "all", a number, or a share such as "95%"
+    - `rest`: what becomes of members that have not started when `need` is out of reach: "finish" or "cancel"
+    - `within`: how long the group may take from its enqueue on, at most 30 days; then live members are cancelled
+    - `max_running`: how many members may run at once; they must be in one queue and have no key of their own
+    """
 
-    def __repr__(self) -> str:
-        return f"GroupHandle({self.id!r}, {self.size} members)"
-
-    def member(self, index: int) -> Handle[Any]:
-        """The member with this index, from 0."""
-        if not 0 <= index < self.size:
-            raise IndexError(f"the group has {self.size} members")
-        return Handle(self._home, member_id(self.id, index))
-
-    async def aresult(self, timeout: Duration | None = None) -> T:
-        """Wait for the result of `then`, as `Handle.aresult`; without one, until all members have completed."""
-        if self.then is not None:
-            found: T = await self.then.aresult(timeout)
-            return found
-        await super().aresult(timeout)
-        return cast("T", Results(self._home, self.id, self.size, self._returns))
-
-    async def acancel(self, reason: str = CANCELLED) -> Job:
-        """Cancel the group and its members, like `app.flows.cancel`; returns the group's job."""
-        home: Any = self._home
-        await home.flows.acancel(self.id, reason)
-        return await self.ajob()
-
-    result = blocking(aresult, waits=True)
-    cancel = blocking(acancel)
+    on_dead: Callback[Any] | None
+    always: Callback[Any] | None
+    need: int | str
+    rest: Literal["finish", "cancel"]
+    within: Duration | None
+    max_running: int | None
 
 
 class Group(Generic[T]):
     """Members and callbacks, checked but not enqueued. Their ids are fixed: enqueueing it twice adds none."""
 
-    def __init__(self, plan: "_Plan") -> None:
-        self._plan = plan
-        self.id = plan.id
-        self.jobs: tuple[NewJob, ...] = tuple(plan.jobs())
+    def __init__(self, id_: JobId, rules: Rules, callbacks: Callbacks, parts: Iterable[Any]) -> None:
+        self.id = id_
+        self._rules, self._callbacks = rules, callbacks
+        self._parts: list[Part] = []
+        self._source: Iterator[Any] | None = None
+        """The members that are not read yet, of an iterable that is no list."""
+        self.jobs: tuple[NewJob, ...] = ()
+        """All of its jobs, if they come from a list: it is checked as a whole when the group is made."""
+        if isinstance(parts, list | tuple):
+            self._keep(parts)
+            self.jobs = tuple(self._linked().jobs)
+        else:
+            self._source = as_iterator(parts, "jobs")
 
     def __repr__(self) -> str:
-        return f"group({len(self._plan.members)} jobs, id={self._plan.name or self.id!r})"
+        size = f"{len(self._parts)} jobs" if self._source is None else "jobs of an iterator"
+        return f"group({size}, id={self._rules.name or self.id!r})"
 
     async def aenqueue(self, *, connection: object = None) -> GroupHandle[T]:
-        """Enqueue the group, its members and its callbacks, or nothing.
+        """Enqueue the group, its members and its callbacks: of a list all of it, or nothing.
 
-        With a `connection` to the same database they are part of its transaction: your commit decides. A group with
-        the same `id` is not stored again; one with another number of members is refused.
+        The members of a generator are stored in portions of 5,000, and run meanwhile; a group with an `id` goes on
+        where it was interrupted when it is enqueued again. With a `connection` to the same database all of it is part
+        of its transaction: your commit decides. A group with the same `id` is not stored again; one with another
+        number of members is refused.
         """
-        plan = self._plan
-        if plan.name and connection is None:
-            await self._check_same()
-        callbacks = {callback_id(self.id, role): job.task.definition.returns for role, job in plan.callbacks.items()}
-        returns = [callbacks.get(job.id, Any) for job in self.jobs]
-        handles = {each.id: each for each in await plan.enqueuer._enqueue_jobs(list(self.jobs), returns, connection)}
-        group = handles[self.id]
-        roles = [handles.get(callback_id(self.id, role)) for role in Role]
-        return GroupHandle(group._home, self.id, group.existing, plan.returns, len(plan.members), *roles)
+        if (stream := self._stream(connection)) is None:
+            return await self._store(connection)
+        async with stream:
+            while portion := self._next_portion():
+                await stream.aadd_many(portion)
+        return stream.handle
 
-    enqueue = blocking(aenqueue, here=lambda *_, connection=None, **__: connection is not None)
+    def enqueue(self, *, connection: object = None) -> GroupHandle[T]:
+        """As `aenqueue`, for code without an event loop; a generator runs in the caller's thread."""
+        refuse_on_loop("enqueue")
+        if (stream := self._stream(connection)) is None:
+            return self._portal().run(self._store(connection), here=connection is not None)
+        with stream:
+            while portion := self._next_portion():
+                stream.add_many(portion)
+        return stream.handle
+
+    def _stream(self, connection: object) -> OpenGroup[T] | None:
+        """An open group, if there may be more members than one portion; else all members are read now."""
+        if self._source is None:
+            return None
+        if connection is not None:
+            self._read_all()
+            return None
+        self._keep([*self._parts, *islice(self._source, PORTION - len(self._parts))])
+        if len(self._parts) < PORTION and not (self._rules.name and (self._parts or self._callbacks)):
+            self._source = None
+            return None
+        return OpenGroup(self._enqueuer, self._plan(None), self._returns)
+
+    def _next_portion(self) -> list[Part]:
+        """The next members of a stream: the first portion is read already.
+
+        Others are shorter if they take long: a group to which nothing is added is given up.
+        """
+        assert self._source is not None
+        portion, self._parts = self._parts, []
+        if portion:
+            return portion
+        end = time.monotonic() + TOUCH_SECONDS
+        for part in self._source:
+            portion.append(part)
+            if len(portion) >= PORTION or time.monotonic() >= end:
+                break
+        return portion
+
+    def _read_all(self) -> None:
+        if self._source is not None:
+            self._keep([*self._parts, *self._source])
+            self._source = None
+
+    def _keep(self, parts: Iterable[Any]) -> None:
+        self._parts = [check_part(part, f"jobs[{index}]") for index, part in enumerate(parts)]
+        if len(self._parts) > MAX_MEMBERS:
+            raise InvalidOption("jobs", f"has {len(self._parts):,} members, the limit is {MAX_MEMBERS:,}")
+
+    def _plan(self, before: JobId | None) -> Plan:
+        return Plan(self.id, self._rules, self._callbacks, before)
+
+    def _linked(self, before: JobId | None = None, *, as_list: bool = False) -> Linked:
+        """All jobs of it, of which each comes after those that it depends on."""
+        self._read_all()
+        check_need(self._rules.need, len(self._parts))
+        plan = self._plan(before)
+        jobs = plan.frame(queue_of(self._parts, self._callbacks), len(self._parts), as_list=as_list)
+        for index, part in enumerate(self._parts):
+            jobs += plan.member(index, part)
+        return Linked(jobs, plan.end)
+
+    async def _store(self, connection: object) -> GroupHandle[T]:
+        jobs = list(self.jobs or self._linked().jobs)
+        check_no_previous(jobs)
+        if self._rules.name and connection is None:
+            await self._check_same()
+            jobs = await without_stored(self._enqueuer, jobs)
+        returns: list[Any] = [Any] * len(jobs)
+        found = await self._enqueuer._enqueue_jobs(jobs, returns, connection)
+        # The group comes first.
+        return self._handle(found[0]._home, existing=found[0].existing)
+
+    def _handle(self, home: Any, *, existing: bool) -> GroupHandle[T]:
+        size = len(self._parts)
+        return group_handle(home, self.id, self._callbacks, size, existing=existing, returns=self._returns)
+
+    @property
+    def _returns(self) -> Any:
+        """What the members return, if all do the same."""
+        jobs = [part if isinstance(part, TaskJob) else part._last for part in self._parts]
+        kinds = {job.type: job.task.definition.returns for job in jobs}
+        return next(iter(kinds.values())) if len(kinds) == 1 else Any
 
     async def _check_same(self) -> None:
-        found = (await (await self._plan.enqueuer._ready()).operator.get([self.id]))[0]
-        size = found.payload.get("size") if found is not None and isinstance(found.payload, dict) else None
-        if size is not None and size != len(self._plan.members):
-            problem = f"there is a group {self._plan.name!r} with {size:,} members, not {len(self._plan.members):,}"
-            raise InvalidOption("id", problem)
+        found = (await (await self._enqueuer._ready()).operator.get([self.id]))[0]
+        known = found.payload if found is not None and isinstance(found.payload, dict) else {}
+        if "size" not in known:
+            return
+        if known.get("open"):
+            raise InvalidOption("id", f"there is a group {self._rules.name!r} to which members are added one by one")
+        if known["size"] != len(self._parts):
+            sizes = f"with {known['size']:,} members, not {len(self._parts):,}"
+            raise InvalidOption("id", f"there is a group {self._rules.name!r} {sizes}")
+
+    @property
+    def _enqueuer(self) -> Enqueuer:
+        first = next(iter([*self._parts, *self._callbacks.values()]), None)
+        if first is None:
+            raise InvalidOption("jobs", "is empty, and there is no callback: nothing would run")
+        return first.task._enqueuer if isinstance(first, TaskJob) else first._last.task._enqueuer
 
     def _portal(self) -> Portal:
-        return self._plan.enqueuer._portal()
+        return self._enqueuer._portal()
+
+
+def made_rules(id_: str | None, options: GroupOptions, size: int | None = None) -> Rules:
+    """The checked options of a group."""
+    for option in options:
+        if option not in GroupOptions.__annotations__:
+            raise unknown_option(option, GroupOptions.__annotations__, "an option of a group")
+    rest, most = options.get("rest", "finish"), options.get("max_running")
+    if rest not in ("finish", "cancel"):
+        raise InvalidOption("rest", f'must be "finish" or "cancel", not {shown(rest)}')
+    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MAX_PER_KEY):
+        raise InvalidOption("max_running", f"must be 1 to {MAX_PER_KEY:,}, not {shown(most)}")
+    return Rules(
+        name="" if id_ is None else check_key(id_, "id", MAX_NAME_BYTES),
+        need=check_need(options.get("need"), size),
+        rest=rest,
+        within=_within(options.get("within")),
+        max_running=most or 0,
+    )
+
+
+def _within(given: Duration | None) -> Micros:
+    found = 0 if given is None else duration(given, "within")
+    if given is not None and not 0 < found <= MAX_WITHIN:
+        raise InvalidOption("within", f"must be more than 0 s and at most 30 days, not {show_duration(found)}")
+    return found
+
+
+def made_callbacks(then: object, options: GroupOptions) -> Callbacks:
+    """The checked callbacks of a group."""
+    given = {Role.THEN: then, Role.ON_DEAD: options.get("on_dead"), Role.ALWAYS: options.get("always")}
+    return {role: check_callback(each, role) for role, each in given.items() if each is not None}
+
+
+def new_plan(id_: str | None, then: object, options: GroupOptions) -> Plan:
+    """A group without members."""
+    rules = made_rules(id_, options)
+    return Plan(_id(rules), rules, made_callbacks(then, options))
+
+
+def _id(rules: Rules) -> JobId:
+    return named_group_id(rules.name) if rules.name else new_group_id()
 
 
 @overload
 def group(
-    jobs: Iterable[TaskJob[T]],
-    *,
-    on_dead: Callback[Any] | None = None,
-    always: Callback[Any] | None = None,
-    id: str | None = None,
+    jobs: Iterable[TaskJob[T]], *, id: str | None = None, **options: Unpack[GroupOptions]
 ) -> Group[Results[T]]: ...
 @overload
 def group(
-    jobs: Iterable[TaskJob[Any]],
+    jobs: Iterable[TaskJob[Any] | ChainPart], *, id: str | None = None, **options: Unpack[GroupOptions]
+) -> Group[Results[Any]]: ...
+@overload
+def group(
+    jobs: Iterable[TaskJob[Any] | ChainPart],
     *,
     then: Callback[R],
-    on_dead: Callback[Any] | None = None,
-    always: Callback[Any] | None = None,
     id: str | None = None,
+    **options: Unpack[GroupOptions],
 ) -> Group[R]: ...
 def group(
-    jobs: Iterable[TaskJob[Any]],
-    *,
-    then: Callback[Any] | None = None,
-    on_dead: Callback[Any] | None = None,
-    always: Callback[Any] | None = None,
-    id: str | None = None,
+    jobs: Iterable[Any], *, then: Callback[Any] | None = None, id: str | None = None, **options: Unpack[GroupOptions]
 ) -> Group[Any]:
     """Jobs that run side by side, and what follows: `group([resize.job(p) for p in paths], then=merge).enqueue()`.
 
     `then` runs when all members have completed. `on_dead` runs as soon as one is dead or cancelled; then `then` is
     cancelled. `always` runs when all have ended, however. Each runs at most once. A callback is a task, whose first
     parameter, if it has one, gets the results (`Results[T]`; for `then` also `list[T]` of at most 10,000), or a job
-    in which `PREVIOUS` stands for them. An empty group runs `then`. `id` is a name of yours: a group with it is
-    stored once, however often it is enqueued. The jobs are read completely before anything is stored.
+    in which `PREVIOUS` stands for them. An empty group runs `then`. A member is a job or a chain. `id` is a name of
+    yours: a group with it is stored once, however often it is enqueued. A list is stored as a whole; of any other
+    iterable, such as a generator, members run while more of them are read.
+
+    With `need`, a number or a share such as "95%", `then` runs if as many have completed when all have ended, and
+    `on_dead` as soon as that is out of reach; `rest="cancel"` then cancels members that have not started. `within` is
+    how long the group may take: then live members are cancelled. `max_running` members run at once, at most.
     """
-    members = [_member(job, index) for index, job in enumerate(as_list(jobs, "jobs"))]
-    if len(members) > MAX_MEMBERS:
-        raise InvalidOption("jobs", f"has {len(members):,} members, the limit is {MAX_MEMBERS:,}")
-    name = "" if id is None else check_key(id, "id", MAX_NAME_BYTES)
-    given = {Role.THEN: then, Role.ON_DEAD: on_dead, Role.ALWAYS: always}
-    callbacks = {role: _callback(each, role) for role, each in given.items() if each is not None}
-    if not members and not callbacks:
-        raise InvalidOption("jobs", "is empty, and there is no callback: nothing would run")
-    return Group(_Plan(named_group_id(name) if name else new_group_id(), name, members, callbacks))
-
-
-class _Plan(msgspec.Struct, frozen=True):
-    """The parts of a group."""
-
-    id: JobId
-    name: str
-    members: list[TaskJob[Any]]
-    callbacks: dict[Role, TaskJob[Any]]
-
-    @property
-    def enqueuer(self) -> Enqueuer:
-        return next(iter([*self.members, *self.callbacks.values()])).task._enqueuer
-
-    @property
-    def returns(self) -> Any:
-        """What the members return, if all do the same."""
-        kinds = {job.type: job.task.definition.returns for job in self.members}
-        return next(iter(kinds.values())) if len(kinds) == 1 else Any
-
-    def jobs(self) -> list[NewJob]:
-        """All of them; each comes after those that it depends on."""
-        fresh = "" if self.name else this_process()
-        found = [self._watcher(role, fresh) for role in Role if role is Role.THEN or role in self.callbacks]
-        found += [self._dependent(role, job, fresh) for role, job in self.callbacks.items()]
-        for index, job in enumerate(self.members):
-            id_ = member_id(self.id, index)
-            found.append(job.plain(id=id_, parent=self.id, flow=self.id, fresh=fresh, **_strict_key(job)))
-        return found
-
-    def _watcher(self, role: Role, fresh: str) -> NewJob:
-        """The group itself, or the job that decides about another callback; in the callback's queue."""
-        first = self.callbacks.get(role) or next(iter([*self.members, *self.callbacks.values()]))
-        as_list = role is Role.THEN and role in self.callbacks and _kind(self.callbacks[role]) is list
-        if as_list and len(self.members) > MAX_IN_LIST:
-            problem = f"takes a list, for at most {MAX_IN_LIST:,} members: let it take Results[T]"
-            raise InvalidOption("then", problem)
-        payload = GroupPayload(self.id, len(self.members), int(role), as_list, self.name)
-        return NewJob(
-            id=watcher_id(self.id, role),
-            type=GROUP_TYPE,
-            payload=encode(msgspec.structs.asdict(payload), "payload"),
-            queue=first.queue,
-            priority=MAX_PRIORITY,
-            delay=int(MIN_POLL * SECOND) if self.members else 0,
-            max_attempts=MAX_ATTEMPTS,
-            timeout=DEFAULT_TIMEOUT,
-            flow=self.id,
-            fresh=fresh,
-        )
-
-    def _dependent(self, role: Role, job: TaskJob[Any], fresh: str) -> NewJob:
-        watcher = watcher_id(self.id, role)
-        return job.plain(
-            id=callback_id(self.id, role),
-            parent=watcher,
-            parents=(watcher,),
-            result_params=tuple((name, watcher) for name, _ in job.result_params),
-            flow=self.id,
-            fresh=fresh,
-            **_strict_key(job),
-        )
-
-
-def _strict_key(job: NewJob) -> dict[str, Any]:
-    """A key that another job has is an error: its job would not be a part of the group."""
-    return {} if job.idempotency_key is None else {"on_conflict": OnConflict.RAISE}
-
-
-def _member(job: object, index: int) -> TaskJob[Any]:
-    field = f"jobs[{index}]"
-    if not isinstance(job, TaskJob):
-        raise InvalidOption(field, f"must be a job made with task.job(...), not {type(job).__name__}")
-    if job.result_params:
-        raise InvalidOption(f"{field}.{job.result_params[0][0]}", "is PREVIOUS: nothing comes before a member")
-    return _check_own(job, field)
-
-
-def _callback(given: object, role: Role) -> TaskJob[Any]:
-    field = role.name.lower()
-    job = given
-    if isinstance(given, Task):
-        job = given.link() if given.definition.signature.first is not None else given.job()
-    if not isinstance(job, TaskJob):
-        raise InvalidOption(field, f"must be a task, or a job made with task.job(...), not {type(given).__name__}")
-    kind = _kind(job)
-    if kind not in (None, Results, list) or (kind is list and role is not Role.THEN):
-        either = "Results[T] or list[T]" if role is Role.THEN else "Results[T]"
-        parameter = job.result_params[0][0]
-        raise InvalidOption(field, f"{job.type} must take the results as {parameter}: {either}")
-    return _check_own(job, field)
-
-
-def _check_own(job: TaskJob[Any], field: str) -> TaskJob[Any]:
-    """The group decides about ids and parents."""
-    if not job.fresh:
-        raise InvalidOption(f"{field}.id", "cannot be given: ids follow from the id of the group")
-    if job.parent is not None:
-        raise InvalidOption(f"{field}.parent", "cannot be given: that is the group")
-    if job.on_conflict is OnConflict.REPLACE:
-        raise InvalidOption(f"{field}.on_conflict", "cannot be replace in a group: a job that runs stays")
-    return job
-
-
-def _kind(job: TaskJob[Any]) -> Any:
-    """How a callback takes the results: as Results, as a list, or not at all (None)."""
-    hints: Sequence[Any] = [job.task.definition.signature.annotation(name) for name, _ in job.result_params]
-    if not hints:
-        return None
-    kinds = {list if hint is Any else get_origin(hint) or hint for hint in hints}
-    return kinds.pop() if len(kinds) == 1 else object
+    rules = made_rules(id, options)
+    return Group(_id(rules), rules, made_callbacks(then, options), jobs)

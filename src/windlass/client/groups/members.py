@@ -1,6 +1,8 @@
-"""The members of a group, read from the store: which have ended, which is live, and which is lost."""
+"""The members of a group, read from the store: which have ended, which is live, and which are lost."""
 
-from windlass.core.groups.ids import before_member, member_id, member_index
+from collections.abc import AsyncIterator
+
+from windlass.core.groups.ids import MAX_MEMBERS, before_added, before_member, is_member_id, member_id, member_index
 from windlass.core.groups.rules import MemberState, member_ended_reason, member_state
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
@@ -9,6 +11,8 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
 PAGE = 1000
+MAX_AHEAD = 10
+"""Pages of lost members that are read behind a live one."""
 MAX_FOREIGN = 10
 """Children of a group that are not its members, and are skipped."""
 LOST = (Status.CANCELLED, Status.DEAD)
@@ -17,8 +21,22 @@ ENDED = tuple(sorted(FINISHED))
 
 
 async def first_live(operator: OperatorStore, group: JobId, after: JobId | None = None) -> JobId | None:
-    """The live member with the lowest index, after a given id; None: all have ended."""
+    """The live member with the lowest id, after a given one; None: all have ended."""
     return await _first(operator, group, ALIVE, after)
+
+
+async def first_lost(operator: OperatorStore, group: JobId, after: JobId | None = None) -> str | None:
+    """The reason why a group is lost whose members must all complete; None: no kept member is lost."""
+    id_ = await _first(operator, group, LOST, after)
+    return None if id_ is None else await lost_reason(operator, group, id_)
+
+
+async def lost_reason(operator: OperatorStore, group: JobId, id_: JobId) -> str | None:
+    """The reason of a group that this member ended; None, if it is live again."""
+    job = (await operator.get([id_]))[0]
+    if job is None or job.status not in LOST:
+        return None
+    return member_ended_reason(id_, member_index(group, id_), job.status)
 
 
 async def _first(
@@ -31,73 +49,140 @@ async def _first(
     start = max(after or "", before_member(group, 0))
     for _ in range(MAX_FOREIGN):
         found = await operator.select(JobFilter(parent=group, status=status), 1, start)
-        if not found or member_index(group, found[0]) is not None:
+        if not found or is_member_id(group, found[0]):
             return found[0] if found else None
         start = found[0]
     return None
 
 
+async def pages_of(
+    operator: OperatorStore, group: JobId, status: tuple[Status, ...], after: JobId | None = None, size: int = PAGE
+) -> AsyncIterator[list[JobId]]:
+    """Members with one of these statuses, in order, page by page; a page may be empty."""
+    start = before_member(group, 0) if after is None else after
+    while ids := await operator.select(JobFilter(parent=group, status=status), size, start):
+        start = ids[-1]
+        yield [id_ for id_ in ids if is_member_id(group, id_)]
+
+
 class Walk:
     """Counts members from the first on, as far as all of them have ended."""
 
-    def __init__(self, operator: OperatorStore, group: JobId, size: int, *, past_lost: bool, age: Micros) -> None:
-        """With `past_lost` it goes on behind a member that did not complete; `age` is that of the group."""
-        self._operator, self._group, self._size, self._age = operator, group, size, age
-        self._past_lost = past_lost
-        self._counted = ENDED if past_lost else (Status.COMPLETED,)
-        self.lost: str | None = None
-        """Why the group is lost, if a member is."""
+    def __init__(
+        self, operator: OperatorStore, group: JobId, size: int | None, *, allowed: int | None, age: Micros
+    ) -> None:
+        """Of `allowed` members more may not be lost; None: any number, and they are not counted.
 
-    async def run(self, done: int) -> int:
-        """How many members have ended, of which `done` are known."""
-        while done < self._size and self.lost is None:
-            before, done = done, await self._ended_from(done)
-            if done - before < PAGE and done < self._size:
-                step = await self._step(done)
-                if step == 0:
+        Without a size it ends at the first index that is not stored. `age` is that of the group.
+        """
+        self._operator, self._group, self._age = operator, group, age
+        self._size = size
+        self._allowed = allowed
+        self.done = 0
+        """Members from the first on that have ended."""
+        self.lost = 0
+        """How many of them did not complete, if that is counted."""
+        self.reason: str | None = None
+        """Why the group is lost, if it is."""
+
+    async def run(self, done: int = 0, lost: int = 0) -> bool:
+        """Go on behind those that are known; returns whether all members have ended, or the group is lost."""
+        self.done, self.lost, self.reason = done, lost, None
+        most = MAX_MEMBERS if self._size is None else self._size
+        while self.done < most and self.reason is None:
+            before = self.done
+            await self._count_ended(most)
+            if self.done - before < PAGE and self.done < most and self.reason is None:
+                before = self.done
+                await self._step(most)
+                if self.done == before:
                     break
-                done += step
-        return done
+        return self.done >= most or self.reason is not None
 
-    async def _ended_from(self, done: int) -> int:
-        wanted = JobFilter(parent=self._group, status=self._counted)
-        found = set(await self._operator.select(wanted, PAGE, before_member(self._group, done)))
-        while done < self._size and member_id(self._group, done) in found:
-            done += 1
-        return done
+    async def _count_ended(self, most: int) -> None:
+        """One page: where none may be lost, up to the first that did not complete."""
+        first, start = self.done, before_member(self._group, self.done)
+        counted = (Status.COMPLETED,) if self._allowed == 0 else ENDED
+        found = set(await self._operator.select(JobFilter(parent=self._group, status=counted), PAGE, start))
+        while self.done < most and member_id(self._group, self.done) in found:
+            self.done += 1
+        if self._allowed and self.done > first:
+            await self._count_lost(start, member_id(self._group, self.done))
 
-    async def _step(self, index: int) -> int:
-        """The member at which the walk stopped: 0 if it is live or lost, else the members that were dropped."""
-        id_ = member_id(self._group, index)
-        job = (await self._operator.get([id_]))[0]
+    async def _count_lost(self, start: JobId, end: JobId) -> None:
+        ids = await self._operator.select(JobFilter(parent=self._group, status=LOST), PAGE, start)
+        await self._lose([id_ for id_ in ids if id_ < end])
+
+    async def _lose(self, ids: list[JobId]) -> None:
+        """These did not complete."""
+        left = self._left()
+        self.lost += len(ids)
+        if left is not None and len(ids) > left:
+            self.reason = await lost_reason(self._operator, self._group, ids[left])
+
+    def _left(self) -> int | None:
+        return None if self._allowed is None else max(0, self._allowed - self.lost)
+
+    async def _step(self, most: int) -> None:
+        """The member at which the walk stopped: it is live, lost, dropped, or has ended meanwhile."""
+        job = (await self._operator.get([member_id(self._group, self.done)]))[0]
         if job is not None:
-            return await self._judge(index, member_state(job.status, None, self._age), job.status)
-        outcomes = await self._operator.outcomes([member_id(self._group, i) for i in self._next(index)])
-        steps = 0
-        for outcome in outcomes:
-            state = member_state(None, outcome, self._age)
-            if (outcome is None and steps) or not await self._judge(index + steps, state, None):
-                break
-            steps += 1
-        return steps
+            await self._pass(member_state(job.status, None, self._age), job.status)
+            return
+        ahead = range(self.done, min(self.done + PAGE, most))
+        for place, outcome in enumerate(await self._operator.outcomes([member_id(self._group, i) for i in ahead])):
+            if outcome is None and (place or self._size is None):
+                return
+            before = self.done
+            await self._pass(member_state(None, outcome, self._age), None)
+            if self.done == before:
+                return
 
-    def _next(self, index: int) -> range:
-        return range(index, min(index + PAGE, self._size))
-
-    async def _judge(self, index: int, state: MemberState, status: Status | None) -> int:
-        """1 if the walk goes on behind this member."""
+    async def _pass(self, state: MemberState, status: Status | None) -> None:
+        """Go on behind this member, unless it is live, or one too many is lost."""
         if state is MemberState.LIVE:
-            if not self._past_lost:
-                await self._look_ahead(index)
-            return 0
-        if state is MemberState.LOST and not self._past_lost:
-            self.lost = member_ended_reason(member_id(self._group, index), index, status)
-            return 0
-        return 1
+            await self._look_ahead()
+            return
+        if state is MemberState.LOST:
+            left = self._left()
+            self.lost += 1
+            if left == 0:
+                self.reason = member_ended_reason(member_id(self._group, self.done), self.done, status)
+                return
+        self.done += 1
 
-    async def _look_ahead(self, index: int) -> None:
-        """A later member may be lost already."""
-        id_ = await _first(self._operator, self._group, LOST, member_id(self._group, index))
-        job = None if id_ is None else (await self._operator.get([id_]))[0]
-        if job is not None and job.status in LOST:
-            self.lost = member_ended_reason(job.id, member_index(self._group, job.id) or 0, job.status)
+    async def _look_ahead(self) -> None:
+        """Behind a live member too many may be lost already."""
+        left = self._left()
+        if left is None:
+            return
+        found: list[JobId] = []
+        size, after = min(left + 1, PAGE), member_id(self._group, self.done)
+        async for ids in pages_of(self._operator, self._group, LOST, after, size):
+            found += ids
+            if len(found) > left or len(found) >= MAX_AHEAD * PAGE:
+                break
+        if len(found) > left:
+            self.reason = await lost_reason(self._operator, self._group, found[left])
+
+
+async def stored_size(operator: OperatorStore, group: JobId) -> int:
+    """One more than the highest index of a member that is kept."""
+    size = 0
+    async for ids in pages_of(operator, group, (*ALIVE, *ENDED)):
+        size = max([size, *(1 + index for id_ in ids if (index := member_index(group, id_)) is not None)])
+    return size
+
+
+async def has_added(operator: OperatorStore, group: JobId) -> bool:
+    """Whether there are members that members added; the callbacks come behind them."""
+    found = await operator.select(JobFilter(parent=group), 1, before_added(group))
+    return bool(found) and is_member_id(group, found[0])
+
+
+async def count_added(operator: OperatorStore, group: JobId, status: tuple[Status, ...], after: JobId) -> int:
+    """Members behind an id with one of these statuses."""
+    found = 0
+    async for ids in pages_of(operator, group, status, after):
+        found += len(ids)
+    return found

@@ -6,22 +6,24 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 import msgspec
 
 from windlass.blobs.offload import Offload
+from windlass.client.groups.members import ENDED
 from windlass.client.handle import read_result
 from windlass.client.runtime.offloaded import value_of
 from windlass.client.runtime.portal import Portal, blocking, refuse_on_loop
 from windlass.client.tasks.context import entered
-from windlass.core.groups.ids import member_id
+from windlass.core.groups.ids import before_added, is_member_id, member_id, member_index
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job, JobError
 from windlass.core.reference import Reference
 from windlass.core.status import FINISHED, Status
 from windlass.errors import NotInJob, ResultUnavailable
 from windlass.store.contract import Store
+from windlass.store.records import JobFilter
 
 T = TypeVar("T")
 PAGE = 100
 """Members that are read at once."""
-GROUP, SIZE = "group", "size"
+GROUP, SIZE, ADDED = "group", "size", "added"
 
 
 class Home(Protocol):
@@ -37,7 +39,8 @@ class Home(Protocol):
 class MemberFailure(msgspec.Struct, frozen=True):
     """A member that ended without completing, or is not kept."""
 
-    index: int
+    index: int | None
+    """None: a member added it."""
     id: JobId
     status: Status | None
     """None: the job is not kept any more."""
@@ -45,58 +48,89 @@ class MemberFailure(msgspec.Struct, frozen=True):
     error: JobError | None = None
 
 
+class _Place(msgspec.Struct, frozen=True):
+    """Where a page of members begins."""
+
+    index: int = 0
+    after: JobId | None = None
+
+
 class Results(Generic[T]):
     """The results of a group: `async for x in parts`, or `for x in parts` in a `def` task.
 
-    Completed members only, in the order in which they were given; `len` counts all members. Each is read when it is
-    needed, so a group of any size fits into memory.
+    Completed members only, in the order in which they were given, then those that members added; `len` counts all
+    members. Each is read when it is needed, so a group of any size fits into memory.
     """
 
-    def __init__(self, home: Home, group: JobId, size: int, kind: Any = Any) -> None:
+    def __init__(self, home: Home, group: JobId, size: int, kind: Any = Any, *, added: int = 0) -> None:
         self._home, self.group, self._size, self._kind = home, group, size, kind
+        self._added = added
 
     def __repr__(self) -> str:
-        return f"Results({self.group!r}, {self._size} members)"
+        return f"Results({self.group!r}, {len(self)} members)"
 
     def __len__(self) -> int:
-        return self._size
+        return self._size + self._added
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        for start in range(0, self._size, PAGE):
-            for result in await self._page(start):
-                yield result
+        place: _Place | None = _Place()
+        while place is not None:
+            values, place = await self._values(place)
+            for value in values:
+                yield value
 
     def __iter__(self) -> Iterator[T]:
         refuse_on_loop("for … in results", "async for … in results")
-        for start in range(0, self._size, PAGE):
-            yield from self._portal().run(self._page(start))
+        place: _Place | None = _Place()
+        while place is not None:
+            values, place = self._portal().run(self._values(place))
+            yield from values
 
     async def afailures(self) -> Sequence[MemberFailure]:
         """The members that did not complete, in order."""
         found: list[MemberFailure] = []
-        for start in range(0, self._size, PAGE):
-            for index, job in enumerate(await self._jobs(start), start):
+        place: _Place | None = _Place()
+        while place is not None:
+            page, place = await self._page(place)
+            for id_, job in page:
+                index = member_index(self.group, id_)
                 if job is None:
-                    found.append(MemberFailure(index, member_id(self.group, index), None))
+                    found.append(MemberFailure(index, id_, None))
                 elif job.status in FINISHED and job.status is not Status.COMPLETED:
-                    found.append(MemberFailure(index, job.id, job.status, job.reason, job.error))
+                    found.append(MemberFailure(index, id_, job.status, job.reason, job.error))
         return found
 
     failures = blocking(afailures)
 
-    async def _page(self, start: int) -> list[T]:
-        found = []
-        for index, job in enumerate(await self._jobs(start), start):
-            if job is None:
-                raise ResultUnavailable(member_id(self.group, index), "the job is not kept any more")
-            if job.status is Status.COMPLETED:
-                found.append(await self._value(job))
-        return found
+    async def _values(self, place: "_Place") -> tuple[list[T], "_Place | None"]:
+        page, following = await self._page(place)
+        await self._check_kept([id_ for id_, job in page if job is None])
+        return [
+            await self._value(job) for _, job in page if job is not None and job.status is Status.COMPLETED
+        ], following
 
-    async def _jobs(self, start: int) -> list[Job | None]:
-        store = await self._home._ready()
-        ids = [member_id(self.group, index) for index in range(start, min(start + PAGE, self._size))]
-        return await store.operator.get(ids)
+    async def _check_kept(self, dropped: list[JobId]) -> None:
+        """A dropped member that had not completed is a failure like others."""
+        outcomes = await (await self._home._ready()).operator.outcomes(dropped) if dropped else []
+        for id_, outcome in zip(dropped, outcomes, strict=True):
+            if outcome is None or outcome == Status.COMPLETED:
+                raise ResultUnavailable(id_, "the job is not kept any more")
+
+    async def _page(self, place: "_Place") -> tuple["list[tuple[JobId, Job | None]]", "_Place | None"]:
+        """Some members, and where to go on: by index, then those that members added, by id."""
+        operator = (await self._home._ready()).operator
+        if place.index < self._size:
+            end = min(place.index + PAGE, self._size)
+            ids = [member_id(self.group, index) for index in range(place.index, end)]
+            following = _Place(end) if end < self._size or self._added else None
+        else:
+            after = place.after or before_added(self.group)
+            ids = (
+                await operator.select(JobFilter(parent=self.group, status=ENDED), PAGE, after) if self._added else []
+            )
+            following = _Place(place.index, ids[-1]) if ids else None
+            ids = [id_ for id_ in ids if is_member_id(self.group, id_)]
+        return list(zip(ids, await operator.get(ids) if ids else [], strict=True)), following
 
     async def _value(self, job: Job) -> T:
         if isinstance(job.result, Reference):
@@ -109,7 +143,8 @@ class Results(Generic[T]):
 
     def reference(self) -> dict[str, Any]:
         """What a payload has in place of it."""
-        return {GROUP: self.group, SIZE: self._size}
+        found: dict[str, Any] = {GROUP: self.group, SIZE: self._size}
+        return {**found, ADDED: self._added} if self._added else found
 
     @staticmethod
     def restore_from_json(kind: Any, value: Any) -> "Results[Any]":
@@ -117,6 +152,7 @@ class Results(Generic[T]):
         link = entered.get(None)
         if link is None:
             raise NotInJob
-        if not isinstance(value, dict) or value.keys() != {GROUP, SIZE}:
+        if not isinstance(value, dict) or value.keys() | {ADDED} != {GROUP, SIZE, ADDED}:
             raise TypeError("is not a reference to the results of a group")
-        return Results(link.home, str(value[GROUP]), int(value[SIZE]), *get_args(kind))
+        added = int(value.get(ADDED, 0))
+        return Results(link.home, str(value[GROUP]), int(value[SIZE]), *get_args(kind), added=added)

@@ -1,57 +1,170 @@
 """The job that a group is: it looks at the members, and ends when its callback may run, or never will.
 
 A group is a scheduled job of the type `windlass.group`, which every worker knows. Its members are its children. Ends
-of members wake it (`worker/runner/group_ends.py`); without that it looks by itself, at growing intervals. Its
-callback depends on it as a link of a chain depends on the link before.
+of members wake it (`client/groups/ends.py`); without that it looks by itself, at growing intervals. Its callback
+depends on it as a link of a chain depends on the link before.
 """
 
 from typing import Any
 
 import msgspec
 
-from windlass.client.groups.members import LOST, Walk, first_live
-from windlass.client.groups.results import PAGE, Results
-from windlass.client.runtime.offloaded import value_of
+from windlass.client.groups.cancelling import cancel_members
+from windlass.client.groups.look import Known, Look, Seen, opening_of
+from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added, stored_size
+from windlass.client.groups.opening import Opening, seal_group
+from windlass.client.groups.plan import MAX_IN_LIST
+from windlass.client.groups.results import Results
 from windlass.client.tasks.context import Context, Home, entered
-from windlass.core.codec import encode, size_of, unstorable_problem
+from windlass.core.codec import encode, size_of
 from windlass.core.control import Cancel, Dead, Snooze
-from windlass.core.groups.ids import Role, member_id, member_index
-from windlass.core.groups.rules import Verdict, seconds_until_next_look, verdict
+from windlass.core.groups.ids import Role, before_member
+from windlass.core.groups.need import needed
+from windlass.core.groups.rules import (
+    ABANDONED,
+    ABANDONED_AFTER,
+    GroupPayload,
+    Verdict,
+    seconds_until_next_look,
+    too_late_reason,
+    verdict,
+)
 from windlass.core.ids import JobId
-from windlass.core.moments import Micros, to_micros
-from windlass.core.reference import Reference
-from windlass.core.status import Status
-from windlass.errors import BlobUnavailable, StoreUnavailable
-from windlass.store.contract import OperatorStore
+from windlass.core.jobs.job import Job
+from windlass.core.moments import SECOND, Micros, to_micros
+from windlass.core.status import WAITING, Status
+from windlass.errors import BlobUnavailable, ResultUnavailable, StoreUnavailable
+from windlass.store.contract import OperatorStore, Store
+
+LOST_NOTE = "{} did not complete"
 
 
-async def watch_group(
-    ctx: Context, group: str, size: int, role: int = 0, as_list: bool = False, name: str = ""
-) -> Any:
+async def watch_group(ctx: Context, group: str, size: int, **rules: Any) -> Any:
     """Return if the callback may run; raise Cancel if it never will, Snooze if that is open."""
+    payload = msgspec.convert({"group": group, "size": size, **rules}, GroupPayload)
     home = entered.get().home
+    watch = Watch(home, ctx, payload)
     try:
-        operator = (await home._ready()).operator
-        wanted, reason = await _judge(operator, ctx, group, size, Role(role))
-        if wanted is Verdict.RUN:
-            return await _all_results(home, group, size) if as_list else Results(home, group, size).reference()
-        if wanted is Verdict.CANCEL:
-            raise Cancel(reason)
+        return await watch.run()
     except StoreUnavailable:
         pass  # it looks again, as if nothing were known
-    raise Snooze(seconds_until_next_look(ctx.job.snoozes))
+    raise Snooze(watch.pause)
 
 
-async def _judge(operator: OperatorStore, ctx: Context, group: JobId, size: int, role: Role) -> tuple[Verdict, str]:
-    if role is Role.ON_DEAD:
-        completed, lost = await _ends_of(operator, group)
-        return verdict(role, ended=completed, lost=lost), "its group completed"
-    walk = Walk(operator, group, size, past_lost=role is Role.ALWAYS, age=_age(ctx))
-    done = await walk.run(await _known(operator, ctx.job.id))
-    if done >= size and (live := await first_live(operator, group)) is not None:
-        done = member_index(group, live) or 0  # it was counted, and retried since
-    await ctx.progress(done, size)
-    return verdict(role, ended=done >= size, lost=walk.lost is not None), walk.lost or ""
+async def stand_for(value: Any) -> Any:
+    """A member that stands for another job: it completes with the result of that job."""
+    return value
+
+
+class Watch:
+    """One attempt of a job that watches a group."""
+
+    def __init__(self, home: Home, ctx: Context, group: GroupPayload) -> None:
+        self._home, self._ctx, self._group = home, ctx, group
+        self._role = Role(group.role)
+        self.pause = seconds_until_next_look(ctx.job.snoozes)
+        """Seconds until the next look."""
+
+    async def run(self) -> Any:
+        """Look, and do what follows from that."""
+        store = await self._home._ready()
+        wanted, reason, seen = await self._judge(store)
+        if wanted is Verdict.RUN:
+            return await self._results(seen)
+        if wanted is Verdict.CANCEL:
+            if self._role is Role.THEN and self._group.rest == "cancel":
+                await cancel_members(store.operator, self._group.group, tuple(sorted(WAITING)), reason)
+            raise Cancel(reason)
+        raise Snooze(self.pause)
+
+    async def _judge(self, store: Store) -> tuple[Verdict, str, Seen]:
+        if self._role is Role.ON_DEAD:
+            completed, lost = await _ends_of(store.operator, self._group.group)
+            nothing = Seen(known=Known(), size=self._group.size)
+            return verdict(self._role, ended=completed, lost=lost), "its group completed", nothing
+        seen, opening = await self._look(store)
+        is_given_up = opening is not None and opening.abandoned
+        if not is_given_up and seen.reason is None and seen.size is None and self._is_abandoned(opening):
+            await self._seal(store)
+            is_given_up = True
+        if is_given_up and self._role is Role.THEN and seen.reason is None:
+            seen = msgspec.structs.replace(seen, reason=ABANDONED)
+        if not seen.ended and self._role is Role.THEN and self._group.within:
+            seen = await self._at_deadline(store, seen, self._group.within - self._age(opening))
+        await self._keep(seen)
+        return verdict(self._role, ended=seen.ended, lost=seen.reason is not None), seen.reason or "", seen
+
+    async def _look(self, store: Store) -> tuple[Seen, Opening | None]:
+        opening = await opening_of(store, self._group)
+        look = Look(store, self._group, opening, self._age(None))
+        seen = await look.run(await self._known(store.operator))
+        if not look.sealed and not seen.ended and (now := await opening_of(store, self._group)) != opening:
+            # It may have been sealed meanwhile: its producer does not wake a group that is just running.
+            return await Look(store, self._group, now, self._age(None)).run(seen.known), now
+        return seen, opening
+
+    def _age(self, opening: Opening | None) -> Micros:
+        """At this claim, by the store's clock; since its retry, if it was retried."""
+        job = self._ctx.job
+        began = max(to_micros(job.created_at), 0 if opening is None else opening.since)
+        return _claimed_at(job) - began
+
+    def _is_abandoned(self, opening: Opening | None) -> bool:
+        return opening is not None and _claimed_at(self._ctx.job) - opening.touched >= ABANDONED_AFTER
+
+    async def _seal(self, store: Store) -> None:
+        """Its producer is not waited for any longer: members that are stored count."""
+        group = self._group.group
+        await seal_group(store, group, await stored_size(store.operator, group), abandoned=True)
+
+    async def _at_deadline(self, store: Store, seen: Seen, left: Micros) -> Seen:
+        """When its time is over, live members are cancelled, and count as lost at once."""
+        if left > 0 or seen.reason is not None:
+            self.pause = min(self.pause, max(0, left) / SECOND)
+            return seen
+        group, reason = self._group.group, too_late_reason(self._group.within)
+        if seen.size is None:
+            await self._seal(store)
+        await cancel_members(store.operator, group, ALIVE, reason)
+        if seen.size is not None and self._group.need is not None:
+            first = before_member(group, 0)
+            completed = await count_added(store.operator, group, (Status.COMPLETED,), first)
+            lost = await count_added(store.operator, group, (*LOST, *ALIVE), first)
+            if completed >= needed(self._group.need, max(seen.size, completed + lost)):
+                return seen  # `then` runs when those that are asked to stop have ended
+        return msgspec.structs.replace(seen, reason=reason)
+
+    async def _known(self, operator: OperatorStore) -> Known:
+        """What earlier looks have counted: kept as the job's progress, and not worth a read for one page."""
+        if self._group.size <= PAGE and not self._group.open:
+            return Known()
+        job = (await operator.get([self._ctx.job.id]))[0]
+        if job is None or job.progress is None:
+            return Known()
+        lost = (job.progress.note or "").split(" ")[0]
+        return Known(int(job.progress.done), int(lost) if lost.isdecimal() else None)
+
+    async def _keep(self, seen: Seen) -> None:
+        note = None if seen.known.lost is None else LOST_NOTE.format(seen.known.lost)
+        await self._ctx.progress(seen.known.done, seen.size, note)
+
+    async def _results(self, seen: Seen) -> Any:
+        results: Results[Any] = Results(self._home, self._group.group, seen.size or 0, added=seen.added)
+        if self._group.as_list and len(results) > MAX_IN_LIST:
+            limit = f"{len(results):,} members, the limit for a list is {MAX_IN_LIST:,}"
+            raise Dead(f"the group has {limit}: let the callback take Results[T]")
+        return await self._list(results) if self._group.as_list else results.reference()
+
+    async def _list(self, results: Results[Any]) -> list[Any]:
+        """Every result, for a callback that takes a list."""
+        try:
+            found = [value async for value in results]
+        except (BlobUnavailable, ResultUnavailable) as error:
+            raise Dead(str(error)) from error
+        if (bytes_ := size_of(encode(found, "results"))) > self._home.payload_limit:
+            limit = f"{bytes_:,} bytes, the limit is {self._home.payload_limit:,}"
+            raise Dead(f"the results together have {limit}: let the callback take Results[T] instead of a list")
+        return found
 
 
 async def _ends_of(operator: OperatorStore, group: JobId) -> tuple[bool, bool]:
@@ -63,35 +176,5 @@ async def _ends_of(operator: OperatorStore, group: JobId) -> tuple[bool, bool]:
     return outcome == Status.COMPLETED, outcome is not None and outcome != Status.COMPLETED
 
 
-def _age(ctx: Context) -> Micros:
-    """At this claim, by the store's clock."""
-    job = ctx.job
-    return to_micros(job.claimed_at or job.created_at) - to_micros(job.created_at)
-
-
-async def _known(operator: OperatorStore, id_: JobId) -> int:
-    """How many members earlier looks have counted: kept as the job's progress."""
-    job = (await operator.get([id_]))[0]
-    return int(job.progress.done) if job is not None and job.progress is not None else 0
-
-
-async def _all_results(home: Home, group: JobId, size: int) -> list[Any]:
-    """Every result, for a callback that takes a list."""
-    operator = (await home._ready()).operator
-    found: list[Any] = []
-    for start in range(0, size, PAGE):
-        for job in await operator.get([member_id(group, i) for i in range(start, min(start + PAGE, size))]):
-            if job is None:
-                raise Dead("the result of a member is not kept any more")
-            if isinstance(job.result, Reference):
-                try:
-                    job = msgspec.structs.replace(job, result=await value_of(home.offload(), job.id, job.result))
-                except BlobUnavailable as error:
-                    raise Dead(str(error)) from error
-            if (problem := unstorable_problem(job.result)) is not None:
-                raise Dead(f"the result of member {job.id} was not kept: {problem}")
-            found.append(job.result)
-    if (bytes_ := size_of(encode(found, "results"))) > home.payload_limit:
-        limit = f"{bytes_:,} bytes, the limit is {home.payload_limit:,}"
-        raise Dead(f"the results together have {limit}: let the callback take Results[T] instead of a list")
-    return found
+def _claimed_at(job: Job) -> Micros:
+    return to_micros(job.claimed_at or job.created_at)

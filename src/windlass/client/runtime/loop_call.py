@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
-from windlass.client.runtime.loops import is_ending
+from windlass.client.runtime.loops import held_loops, is_ending
 from windlass.errors import StoreUnavailable
 
 R = TypeVar("R")
@@ -59,8 +59,8 @@ class _LoopCall(Generic[R]):
             self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def is_abandoned(self) -> bool:
-        """Whether the loop was closed, which runs no callback any more."""
-        return self._loop.is_closed()
+        """Whether the loop was closed or is held: it runs no callback any more."""
+        return self._loop.is_closed() or self._loop in held_loops
 
     def outcome(self) -> R:
         """The result, or the error, of the coroutine."""

@@ -4,16 +4,18 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from windlass.errors import ConfigError
 from windlass.native import is_gevent, require_threads
 
 T = TypeVar("T")
-portal_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
-"""Loops of portals, which close what is left on them."""
+portal_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+"""Loops of portals, which close what is left on them → the process that runs them."""
 ending_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 """Loops of portals that end: all their calls are cancelled, and no other begins."""
+held_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+"""Loops of portals that were stopped where they were, because the process ends: they run no callback any more."""
 STANDARD = (0, 1, 2)
 """The descriptors of standard input, output and error."""
 

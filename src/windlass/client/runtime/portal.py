@@ -1,21 +1,22 @@
 """The blocking API, made from the asynchronous one: every `averb` has a `verb`, and no verb is written twice."""
 
 import asyncio
+import atexit
 import contextlib
 import inspect
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from windlass.client.runtime.loop_call import NotBegun, run_elsewhere, run_on
-from windlass.client.runtime.loops import ending_loops, loop_factory, portal_loops
+from windlass.client.runtime.loops import ending_loops, held_loops, loop_factory, portal_loops
 from windlass.core.jobs.job import NewJob
 from windlass.errors import ConfigError, InvalidOption, UseAsync
-from windlass.native import Join, is_gevent, pool, start_thread
+from windlass.native import Join, is_gevent, lock, pool, start_thread
 from windlass.store.drive import drive, running_loop
 
 P = ParamSpec("P")
@@ -25,6 +26,8 @@ EXECUTOR_THREADS = 8
 """For the blocking calls of a loop that greenlets use."""
 MAX_ROUNDS = 10
 """Of cancelling tasks that start others."""
+MAX_HOLD_SECONDS = 1.0
+"""How long the end of the process waits for a loop that is busy."""
 
 
 class Portal:
@@ -60,7 +63,7 @@ class Portal:
 
     def close(self) -> None:
         """End the thread."""
-        if self._loop is not None and self._join is not None:
+        if self._loop is not None and self._join is not None and self._loop not in held_loops:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._join()
 
@@ -69,11 +72,11 @@ class Portal:
             if self._loop is None:
                 runner = asyncio.Runner(loop_factory=loop_factory())
                 self._loop = runner.get_loop()
-                portal_loops.add(self._loop)
+                portal_loops[self._loop] = self.pid
                 if is_gevent():
                     self._loop.set_default_executor(pool(EXECUTOR_THREADS, "windlass-portal"))
                 self._join = start_thread(partial(_serve, runner), "windlass-portal")
-                # For a portal that is dropped without `close()`; at the end of the process the thread just ends.
+                # For a portal that is dropped without `close()`; at the end of the process see `_hold_loops`.
                 weakref.finalize(self, _stop, self._loop, self.pid).atexit = False
             return self._loop
 
@@ -104,6 +107,29 @@ def _stop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
     if pid == os.getpid():
         with contextlib.suppress(RuntimeError):  # it was closed
             loop.call_soon_threadsafe(loop.stop)
+
+
+@atexit.register
+def _hold_loops() -> None:
+    """Stop each loop of this process where it is.
+
+    One that wakes up after the interpreter is gone crashes the process: uvloop asks for the interpreter's lock.
+    """
+    for loop in [loop for loop, pid in list(portal_loops.items()) if pid == os.getpid()]:
+        held = lock()
+        held.acquire()
+        with contextlib.suppress(RuntimeError):  # it was closed
+            loop.call_soon_threadsafe(_hold, held)
+            held_loops.add(loop)
+            held.acquire(timeout=MAX_HOLD_SECONDS)
+
+
+def _hold(held: threading.Lock) -> None:
+    """On the loop: never return."""
+    held.release()
+    for_ever = lock()
+    for_ever.acquire()
+    for_ever.acquire()
 
 
 class Portaled(Protocol):
@@ -179,11 +205,15 @@ def is_on_loop() -> bool:
 
 def as_list(given: Iterable[T], field: str) -> list[T]:
     """All items; an error of the iterator itself passes unchanged."""
+    return list(as_iterator(given, field))
+
+
+def as_iterator(given: Iterable[T], field: str) -> Iterator[T]:
+    """Its items, one after the other."""
     try:
-        entries = iter(given)
+        return iter(given)
     except TypeError:
         raise InvalidOption(field, _problem(given)) from None
-    return list(entries)
 
 
 def _problem(given: Any) -> str:

@@ -1,17 +1,19 @@
 """Chains: jobs one after the other, enqueued together; each may use the result of the one before it."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-import msgspec
-
 from windlass.client.elsewhere import CHAIN, no_attribute
+from windlass.client.groups.group import Group
+from windlass.client.groups.handle import GroupHandle
+from windlass.client.groups.plan import Linked, Place, after, kind_of
 from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.tasks.joint import joint_connection, own_connection
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob
 from windlass.client.verbs.links import links_of
+from windlass.core.groups.ids import GROUP_TYPE, link_id
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, NotAllowedNow
@@ -20,8 +22,9 @@ from windlass.store.contract import OperatorStore
 T = TypeVar("T")
 
 AnyTask = Task[Any, Any, Any]
-Link = NewJob | AnyTask
-Last = Task[Any, Any, T] | TaskJob[T]
+Link = NewJob | AnyTask | Group[Any]
+Made = TaskJob[Any] | Group[Any]
+Last = Task[Any, Any, T] | TaskJob[T] | Group[T]
 MAX_LINKS = 10_000
 _BATCH = 500
 
@@ -48,6 +51,10 @@ class ChainHandle(Handle[T], eq=False):
         for start in range(0, len(ids), _BATCH):
             found = await operator.get(ids[start : start + _BATCH])
             for job in [each for each in found if each is not None and not each.finished]:
+                if job.type == GROUP_TYPE:
+                    home: Any = self._home
+                    await home.flows.acancel(job.id, reason)
+                    return await self._home.jobs.aget(job.id)
                 with contextlib.suppress(NotAllowedNow):  # it has ended meanwhile
                     after = await self._home.jobs.acancel(job.id, reason)
                     if after.status is Status.CANCELLED:
@@ -68,9 +75,9 @@ def _has_connection(links: "Chain[Any]", *, connection: object = None) -> bool:
 class Chain(Generic[T]):
     """Links in order, checked but not enqueued. Their ids are fixed: enqueueing it twice adds none."""
 
-    def __init__(self, jobs: Sequence[TaskJob[Any]]) -> None:
-        self._made = tuple(jobs)
-        self.jobs: tuple[NewJob, ...] = tuple(_linked(jobs))
+    def __init__(self, links: Sequence[Made]) -> None:
+        self._made = tuple(links)
+        self.jobs: tuple[NewJob, ...] = tuple(self._joined(None).jobs)
 
     def __repr__(self) -> str:
         return f"chain({', '.join(job.type for job in self.jobs[:10])}{', …' if len(self.jobs) > 10 else ''})"
@@ -80,17 +87,69 @@ class Chain(Generic[T]):
 
         With a `connection` to the same database they are part of its transaction: your commit decides.
         """
-        returns = [job.task.definition.returns for job in self._made]
-        joint = joint_connection(self._made, connection)
-        handles = await self._enqueuer._enqueue_jobs(list(self.jobs), returns, joint)
-        last = handles[-1]
-        return ChainHandle(last._home, last.id, last.existing, returns[-1], tuple(handles))
+        joint = joint_connection([each for each in self._made if isinstance(each, TaskJob)], connection)
+        returns: list[Any] = [Any] * len(self.jobs)
+        found = {each.id: each for each in await self._enqueuer._enqueue_jobs(list(self.jobs), returns, joint)}
+        links = tuple([self._handle(link, found) for link in self._made])
+        last = found[links[-1].id]
+        if isinstance(links[-1], GroupHandle) and links[-1].then is not None:
+            last = links[-1].then
+        return ChainHandle(last._home, last.id, last.existing, links[-1]._returns, links)
+
+    def _handle(self, link: Made, found: Mapping[str, Handle[Any]]) -> Handle[Any]:
+        known = found[link.id]
+        if isinstance(link, Group):
+            return link._handle(known._home, existing=known.existing)
+        return Handle(known._home, known.id, known.existing, link.task.definition.returns)
 
     enqueue = blocking(aenqueue, here=_has_connection)
 
+    def _linked(self, place: Place) -> Linked:
+        """As a member of a group: with ids that follow from the group's."""
+        if any(isinstance(link, Group) for link in self._made):
+            raise InvalidOption("jobs", "a chain with a group cannot be a member of a group")
+        return self._joined(place)
+
+    @property
+    def _last(self) -> TaskJob[Any]:
+        """Its last link, which is a job: a chain that ends with a group is no member of a group."""
+        last = self._made[-1]
+        if isinstance(last, Group):
+            raise InvalidOption("jobs", "a chain with a group cannot be a member of a group")
+        return last
+
+    def _joined(self, place: Place | None) -> Linked:
+        """Each link with the one before it as its parent. The first link names the flow."""
+        seen: dict[str, int] = {}
+        jobs: list[NewJob] = []
+        end = None if place is None else place.before
+        for number, link in enumerate(self._made, 1):
+            if link.id in seen:
+                raise InvalidOption(f"link {number}", f"is the same job as link {seen[link.id]}: make one for each")
+            seen[link.id] = number
+            if isinstance(link, Group):
+                jobs_of_it, end = link._linked(end, as_list=_takes_list(self._made[number : number + 1]))
+                jobs += jobs_of_it
+            else:
+                jobs.append(self._job(link, number, end, place))
+                end = jobs[-1].id
+        assert end is not None
+        return Linked(jobs, end)
+
+    def _job(self, link: TaskJob[Any], number: int, before: str | None, place: Place | None) -> NewJob:
+        parent = {} if number == 1 else {"parent": before}
+        if place is None:
+            return after(link, before, flow=self._made[0].id, **parent)
+        id_ = link_id(place.seed, number)
+        return after(link, before, id=id_, flow=place.flow, fresh=place.fresh, **parent, **place.fields)
+
     @property
     def _enqueuer(self) -> Enqueuer:
-        return self._made[0].task._enqueuer
+        for link in self._made:  # a group without members belongs to no app by itself
+            if isinstance(link, TaskJob):
+                return link.task._enqueuer
+        groups = [link for link in self._made if isinstance(link, Group)]
+        return groups[0]._enqueuer
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()
@@ -127,8 +186,10 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
     """Jobs one after the other: `chain(fetch.job(1), parse, store.job(PREVIOUS, bucket="x")).enqueue()`.
 
     A link is a job, in which `PREVIOUS` stands for the result of the link before it, or a bare task, whose first
-    parameter gets that result. Each link has the options of its task, or of `task.using(...)`; a delay counts from
-    the end of the link before. A link that dies or is cancelled cancels the rest; a retry of it restores the rest.
+    parameter gets that result, or a group, whose members start together and may have `PREVIOUS`; the link after it
+    gets its results, or the result of its `then`. Each link has the options of its task, or of `task.using(...)`; a
+    delay counts from the end of the link before. A link that dies or is cancelled cancels the rest; a retry of it
+    restores the rest.
     """
     given = (first, *links)
     if len(given) > MAX_LINKS:
@@ -136,7 +197,14 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
     return Chain([_link(each, place) for place, each in enumerate(given, 1)])
 
 
-def _link(given: object, place: int) -> TaskJob[Any]:
+def _takes_list(following: Sequence[Made]) -> bool:
+    """Whether the link after a group takes its results as a list."""
+    return any(isinstance(link, TaskJob) and kind_of(link) is list for link in following)
+
+
+def _link(given: object, place: int) -> Made:
+    if isinstance(given, Group):
+        return given
     job = given
     if isinstance(given, Task):
         job = given.job() if place == 1 else given.link()
@@ -151,20 +219,3 @@ def _link(given: object, place: int) -> TaskJob[Any]:
     if place > 1 and job.parent is not None:
         raise InvalidOption(f"link {place}", "has a parent of its own; in a chain that is the link before it")
     return job
-
-
-def _linked(jobs: Sequence[TaskJob[Any]]) -> list[NewJob]:
-    """Each link with the one before it as its parent. The first link names the flow."""
-    seen: dict[str, int] = {}
-    found = []
-    for place, job in enumerate(jobs, 1):
-        if job.id in seen:
-            raise InvalidOption(f"link {place}", f"is the same job as link {seen[job.id]}: make one for each")
-        seen[job.id] = place
-        linked = msgspec.structs.replace(job.plain(), flow=jobs[0].id)
-        if place > 1:
-            before = jobs[place - 2].id
-            takes = tuple((name, before) for name, _ in job.result_params)
-            linked = msgspec.structs.replace(linked, parent=before, parents=(before,), result_params=takes)
-        found.append(linked)
-    return found

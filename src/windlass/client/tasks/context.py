@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.hooks import State
 from windlass.client.tasks.joint import own_connection
+from windlass.client.tasks.own_group import OwnGroup
 from windlass.core.control import Cancel
 from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
 from windlass.core.moments import SECOND, Duration, Micros, duration
@@ -121,6 +123,8 @@ class Context(Generic[S]):
     def __init__(self, link: Link, *, awaits: bool = True) -> None:
         self._link = link
         self._awaits = awaits
+        self._added: Counter[str] = Counter()
+        """Jobs that this attempt added to its group."""
 
     @contextmanager
     def _without_await(self) -> Iterator[None]:
@@ -155,6 +159,12 @@ class Context(Generic[S]):
     def state(self) -> S:
         """The state that the `@app.on_start` hooks of this process filled."""
         return cast("S", self._link.home.state)
+
+    @property
+    def group(self) -> OwnGroup:
+        """The group that this job is a member of: `ctx.group.add(load.job(2))` adds another member."""
+        awaits = self._awaits and self._link.is_async
+        return OwnGroup(self._link.home, self._link.claimed, self._added, awaits=awaits)
 
     def sleep(self, seconds: Duration) -> Awaitable[None]:
         """Sleep for any length of time: the worker renews its leases meanwhile.

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.client.groups.watch import watch_group
+from windlass.client.groups.watch import stand_for, watch_group
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
@@ -16,7 +16,7 @@ from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
-from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
@@ -34,8 +34,9 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
-        group = define(watch_group, {"type": GROUP_TYPE, "max_attempts": MAX_ATTEMPTS})
-        self._own = {GROUP_TYPE: msgspec.structs.replace(group, home=home)}
+        ours: dict[str, Callable[..., Any]] = {GROUP_TYPE: watch_group, MEMBER_TYPE: stand_for}
+        defined = [define(each, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, each in ours.items()]
+        self._own = {each.type: msgspec.structs.replace(each, home=home) for each in defined}
         """Ours, which run without the app's middleware."""
 
     def add(self, definition: Definition) -> None:

@@ -1,10 +1,11 @@
 """app.flows: verbs on groups of jobs, each also with the prefix `a`."""
 
-from collections.abc import AsyncIterator
-
 import msgspec
 
-from windlass.client.groups.members import ALIVE, LOST, first_live
+from windlass.client.groups.cancelling import cancel_members, own_jobs_before
+from windlass.client.groups.members import ALIVE, LOST, count_added, first_live, pages_of
+from windlass.client.groups.opening import read_opening, restart_time
+from windlass.client.groups.results import ADDED, SIZE
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import check_limit, list_page
@@ -17,7 +18,6 @@ from windlass.core.groups.ids import (
     before_member,
     callback_id,
     is_group_id,
-    member_index,
     named_group_id,
     watcher_id,
 )
@@ -27,7 +27,7 @@ from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
 from windlass.core.status import Status
 from windlass.errors import WindlassError
-from windlass.store.contract import OperatorStore
+from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Page
 
 _BATCH = 500
@@ -48,9 +48,8 @@ class Flows(Verbs):
 
     async def aget(self, id: JobRef) -> Flow:
         """One group, with the exact counts of its members; raises FlowNotFound."""
-        operator = (await self._home._ready()).operator
-        job = await self._look(operator, id)
-        return await _described(operator, job)
+        store = await self._home._ready()
+        return await _described(store, await self._look(store.operator, id))
 
     async def alist(self, *, limit: int = 50, cursor: str | None = None) -> Page[Flow]:
         """Groups, newest first, without their callbacks; those with an `id` of yours may be anywhere in the list."""
@@ -70,20 +69,25 @@ class Flows(Verbs):
         group = (await self._look(operator, id)).id
         await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
         await operator.cancel([group], reason)
-        async for ids in _members(operator, group, ALIVE):
-            await operator.cancel(ids, reason)
+        await cancel_members(operator, group, ALIVE, reason)
+        if await first_live(operator, group) is None:
+            await operator.run_now([watcher_id(group, Role.ALWAYS)])
         await self._audit("flow.cancel", group, after={"reason": reason})
         return await self.aget(group)
 
     async def aretry(self, id: JobRef) -> Flow:
         """Run the dead and cancelled members of a group again; `then` waits for them again.
 
-        Completed members stay, and so do callbacks that have run. A group that completed stays as it is.
+        Completed members stay, and so do callbacks that have run. A group that completed stays as it is. One that was
+        abandoned is open again, so that its producer can go on.
         """
-        operator = (await self._home._ready()).operator
-        group = (await self._look(operator, id)).id
-        async for ids in _members(operator, group, LOST):
-            await operator.retry(ids)
+        store = await self._home._ready()
+        operator, job = store.operator, await self._look(store.operator, id)
+        group, payload = job.id, _payload(job)
+        if payload.within or payload.open:
+            await restart_time(store, group, None if payload.open else payload.size)
+        async for ids in pages_of(operator, group, LOST, size=_BATCH):
+            await _retry_members(operator, group, ids)
         wanted = [group, watcher_id(group, Role.ON_DEAD)]
         lost = [job.id for job in await operator.get(wanted) if job is not None and job.status in LOST]
         if group in lost:
@@ -105,22 +109,14 @@ class Flows(Verbs):
     list = blocking(alist)
 
 
-async def _members(operator: OperatorStore, group: JobId, status: tuple[Status, ...]) -> AsyncIterator[list[JobId]]:
-    """Members with one of these statuses, page by page."""
-    after = before_member(group, 0)
-    while ids := await operator.select(JobFilter(parent=group, status=status), _BATCH, after):
-        after = ids[-1]
-        if members := [id_ for id_ in ids if member_index(group, id_) is not None]:
-            yield members
-
-
-async def _count(operator: OperatorStore, group: JobId, status: Status, first: int) -> int:
-    """Members with this status, from an index on."""
-    wanted, after, found = JobFilter(parent=group, status=(status,)), before_member(group, first), 0
-    while ids := await operator.select(wanted, _BATCH, after):
-        found += sum(1 for id_ in ids if member_index(group, id_) is not None)
-        after = ids[-1]
-    return found
+async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:
+    """Run them again; of those that stand for another job, that job, which brings them back."""
+    refused = [each for each in await operator.retry(ids) if each is not None and each.parent is not None]
+    jobs = [job for job in await operator.get([each.id for each in refused]) if job is not None] if refused else []
+    while jobs := await own_jobs_before(operator, group, jobs):
+        lost = [job.id for job in jobs if job.status in LOST]
+        if lost:
+            await operator.retry(lost)
 
 
 def _payload(job: Job) -> GroupPayload:
@@ -134,26 +130,29 @@ def _flow(job: Job) -> Flow:
     """What the group's own job tells."""
     payload = _payload(job)
     known = int(job.progress.done) if job.progress is not None else 0
+    told = job.result if isinstance(job.result, dict) and job.status is Status.COMPLETED else {}
+    size = int(told.get(SIZE, payload.size)) + int(told.get(ADDED, 0)) or known
     return Flow(
         id=job.id,
         name=payload.name or None,
         status=job.status,
         reason=job.reason,
-        size=payload.size,
-        completed=payload.size if job.status is Status.COMPLETED else known,
+        size=size,
+        completed=size if job.status is Status.COMPLETED and payload.need is None else known,
+        need=payload.need,
         created_at=job.created_at,
         finished_at=job.finished_at,
     )
 
 
-async def _described(operator: OperatorStore, job: Job) -> Flow:
+async def _described(store: Store, job: Job) -> Flow:
+    operator, payload = store.operator, _payload(job)
     flow = _flow(job)
-    if job.status is not Status.COMPLETED:
-        counted = flow.completed + await _count(operator, job.id, Status.COMPLETED, flow.completed)
-        dead, cancelled = [
-            await _count(operator, job.id, status, flow.completed) for status in (Status.DEAD, Status.CANCELLED)
-        ]
-        flow = msgspec.structs.replace(flow, completed=counted, dead=dead, cancelled=cancelled)
+    if job.status is not Status.COMPLETED or payload.need is not None:
+        flow = await _counted(operator, flow, payload)
+    if payload.open:
+        opening = await read_opening(store, job.id)
+        flow = msgspec.structs.replace(flow, sealed=opening is None or opening.size is not None)
     callbacks = await operator.get([callback_id(job.id, role) for role in Role])
     named = zip(Role, callbacks, strict=True)
     told = [
@@ -161,3 +160,16 @@ async def _described(operator: OperatorStore, job: Job) -> Flow:
     ]
     waits_for = await first_live(operator, job.id) if flow.live else None
     return msgspec.structs.replace(flow, callbacks=tuple(told), waits_for=waits_for)
+
+
+async def _counted(operator: OperatorStore, flow: Flow, payload: GroupPayload) -> Flow:
+    """With exact counts; members that the group knows to have completed are not read again."""
+    known = flow.completed if payload.need is None else 0
+    after = before_member(flow.id, known)
+    completed, dead, cancelled = [
+        await count_added(operator, flow.id, (status,), after)
+        for status in (Status.COMPLETED, Status.DEAD, Status.CANCELLED)
+    ]
+    live = await count_added(operator, flow.id, ALIVE, after) if payload.open else 0
+    size = max(payload.size, known + completed + dead + cancelled + live)
+    return msgspec.structs.replace(flow, size=size, completed=known + completed, dead=dead, cancelled=cancelled)

@@ -34,6 +34,10 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """In a list, as many as the group counted when it last looked."""
     dead: int = 0
     cancelled: int = 0
+    need: int | str | None = None
+    """How many members must complete: a number, or a share such as 95%; None: all."""
+    sealed: bool = True
+    """False: it is open, and more members may come."""
     callbacks: tuple[FlowCallback, ...] = ()
     waits_for: JobId | None = None
     """The first member that has not ended."""

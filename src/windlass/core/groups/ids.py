@@ -1,7 +1,8 @@
 """Ids of a group, its members and its callbacks: each follows from the group's id, so an enqueue can be repeated.
 
 They are UUIDs of version 8: 48 bits of the group, the kind, 50 bits of the group's hash, and 20 bits for the index.
-Ids of members therefore sort by index, before those of the callbacks.
+Ids of members therefore sort by index. Those of members that members added come next, with a hash in place of the
+index, then the callbacks.
 """
 
 from enum import IntEnum
@@ -15,6 +16,8 @@ from windlass.core.ids import JobId
 
 GROUP_TYPE = "windlass.group"
 """The type of the job that a group is."""
+MEMBER_TYPE = "windlass.member"
+"""The type of a member that stands for another job, such as the last link of a chain: it has its result."""
 MAX_MEMBERS = 1_000_000
 _INDEX_BITS = 20
 _LOW = (1 << 62) - 1
@@ -23,7 +26,9 @@ _LOW = (1 << 62) - 1
 class _Kind(IntEnum):
     GROUP = 1
     MEMBER = 2
-    ROLE = 3
+    ADDED = 3
+    ROLE = 4
+    LINK = 5
 
 
 class Role(IntEnum):
@@ -41,7 +46,7 @@ def new_group_id() -> JobId:
 
 def named_group_id(name: str) -> JobId:
     """The id of the group with this name: always the same."""
-    return _made(int.from_bytes(sha256(b"windlass group\0" + name.encode()).digest()[:16]), _Kind.GROUP)
+    return _made(_hash(f"windlass group\0{name}"), _Kind.GROUP)
 
 
 def is_group_id(id_: JobId) -> bool:
@@ -65,6 +70,37 @@ def member_index(group: JobId, id_: JobId) -> int | None:
     return int(id_[-5:], 16) if is_member else None
 
 
+def added_id(group: JobId, adder: JobId, what: str) -> JobId:
+    """The id of a member that a member added: the same, if an attempt of the adder adds the same again."""
+    hashed = _hash(f"{group} {adder} {what}") & _LOW
+    return _made(UUID(_derived(group, _Kind.ADDED, 0)).int >> 64 << 64 | hashed, _Kind.ADDED)
+
+
+def is_member_id(group: JobId, id_: JobId) -> bool:
+    """Whether the job is a member of this group, with an index or added by a member."""
+    if not is_group_id(group):
+        return False
+    return id_[:-5] == _member_prefix(group) or id_[:18] == _added_prefix(group)
+
+
+@lru_cache(maxsize=1024)
+def _added_prefix(group: JobId) -> str:
+    return _derived(group, _Kind.ADDED, 0)[:18]
+
+
+def link_id(seed: str, place: int) -> JobId:
+    """The id of a job behind a member: it follows from the member and its place in a chain."""
+    return _made(_hash(f"windlass link\0{seed}/{place}"), _Kind.LINK)
+
+
+def group_of(id_: JobId, parent: JobId | None, flow: str | None) -> JobId | None:
+    """The group that a job is a member of, or a job behind a member; None, if it is none."""
+    if parent is not None and is_member_id(parent, id_):
+        return parent
+    is_behind = id_[14:16] == f"8{_Kind.LINK:x}" and flow is not None and is_group_id(flow)
+    return flow if is_behind else None
+
+
 def watcher_id(group: JobId, role: Role) -> JobId:
     """The id of the job that decides whether a callback runs: of `then`, the group itself."""
     return group if role is Role.THEN else _derived(group, _Kind.ROLE, role)
@@ -77,14 +113,28 @@ def callback_id(group: JobId, role: Role) -> JobId:
 
 def before_member(group: JobId, index: int) -> JobId:
     """The highest id that sorts before this member: where a list of it and those after it begins."""
-    return str(UUID(int=UUID(member_id(group, index)).int - 1))
+    return before(member_id(group, index))
+
+
+def before_added(group: JobId) -> JobId:
+    """The highest id that sorts before the members that members added."""
+    return member_id(group, (1 << _INDEX_BITS) - 1)
+
+
+def before(id_: JobId) -> JobId:
+    """The highest id that sorts before this one."""
+    return str(UUID(int=UUID(id_).int - 1))
 
 
 def _derived(group: JobId, kind: _Kind, number: int) -> JobId:
-    digest = int.from_bytes(sha256(group.encode()).digest()[:16])
+    digest = _hash(group)
     prefix = UUID(group).int >> 80 << 80
     low = digest & _LOW & -(1 << _INDEX_BITS) | number
     return _made(prefix | digest & (0xFF << 64) | low, kind)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(sha256(text.encode()).digest()[:16])
 
 
 def _made(bits: int, kind: _Kind) -> JobId:

@@ -122,6 +122,11 @@ def pending_parents(parents: str, inputs: str | None) -> list[JobId]:
     return [parent for parent in _ids.decode(parents) if parent not in come]
 
 
+def result_params_of(takes: str) -> list[ResultParam]:
+    """Parameters with the parents whose results they get."""
+    return _takes.decode(takes)
+
+
 def parent_results(takes: str, inputs: str | None) -> dict[str, tuple[JobId, str]]:
     """By parameter: the parent, and its result as stored, JSON or a reference."""
     found = dict(_inputs.decode(inputs or "[]"))

@@ -73,7 +73,9 @@ def _waiting_for_members(facts: WhyFacts) -> Reason:
     if seen is not None and seen.total:
         text += f": {seen.done:g} of {seen.total:g} had completed when it last looked"
     if front is None:
-        return Reason(code="awaits_members", text=f"{text}.")
+        payload = facts.job.payload if isinstance(facts.job.payload, dict) else {}
+        more = " None of those that are there is live; its producer may add more until it seals the group."
+        return Reason(code="awaits_members", text=f"{text}.{more if payload.get('open') else ''}")
     text += f". The first that has not ended is {_short(describe_cause(front), 240)}."
     do = f"to see what holds it up: windlass jobs why {front.id}"
     return Reason(code="awaits_members", text=text, do=do, jobs=(front.id,))

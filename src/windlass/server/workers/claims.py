@@ -12,6 +12,7 @@ from windlass.core.names import check_name
 from windlass.core.tokens import Scope
 from windlass.errors import BlobUnavailable, InvalidOption, InvalidPayload, LeaseLost
 from windlass.server.operation import Answer, Call, Operation
+from windlass.server.workers.groups import GROUP_TYPES
 from windlass.server.workers.long_polls import Want
 from windlass.server.workers.payloads import claimed_job
 from windlass.server.workers.records import (
@@ -45,6 +46,7 @@ async def claim_jobs(call: Call) -> Answer:
     body = _checked(call)
     service = service_of(call)
     worker = await service.workers.open(call.caller, body.worker, _info(body))
+    service.groups.serve(body.queues)
     worker.polls += 1
     try:
         jobs = await _poll(call, service, worker, body)
@@ -183,7 +185,7 @@ def _info(body: ClaimBody) -> WorkerInfo:
         pid=0,
         version=__version__,
         queues=tuple(body.queues),
-        types=tuple(body.types),
+        types=(*body.types, *GROUP_TYPES),  # which the server runs for it
         processes=1,
         slots=body.slots,
         rest=True,

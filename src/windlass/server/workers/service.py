@@ -14,6 +14,7 @@ from windlass.core.jobs.job import Claimed, Job, to_claimed
 from windlass.core.moments import SECOND, Duration, Micros, duration
 from windlass.errors import InvalidInput, InvalidOption
 from windlass.server.operation import Call
+from windlass.server.workers.groups import RestGroups
 from windlass.server.workers.long_polls import LongPolls
 from windlass.server.workers.registry import Given, RestWorker, RestWorkers
 from windlass.store.clock import since_boot
@@ -36,6 +37,7 @@ class WorkerService:
         self.app = app
         self.workers = RestWorkers(app, lease=lease)
         self.polls = LongPolls(app, is_stopping)
+        self.groups = RestGroups(app, lease)
         self._rules: dict[str, QueueRules] = {}
         self._rules_at: Micros = 0
 
@@ -82,6 +84,7 @@ class WorkerService:
     async def stop(self) -> None:
         """Answer waiting claims, and end the renewals."""
         await self.polls.stop()
+        await self.groups.stop()
         await self.workers.stop()
 
 

@@ -84,6 +84,8 @@ async def _settle(
         if said is Settled.SETTLED:
             ended.append((job, settlement, None if since is None else since_boot() - since))
     service.workers.meters.add(ended)
+    # Also what was settled before: its server may have been killed before it could wake the group.
+    await service.groups.note((job, settlement.status) for _, job, settlement in decided.values())
 
 
 def _settlement(app: App, job: Claimed, item: SettlementBody, rules: dict[str, QueueRules]) -> Settlement:

@@ -41,7 +41,7 @@ class Obstacle:
             f"process {pid} ({name or 'no name'}), in a transaction since {since:%Y-%m-%d %H:%M:%S} UTC: {query}"
             for pid, name, since, query in found
         ]
-        self.text = f"the migration waits for {', and for '.join(holders) or 'somebody who has gone by now'}"
+        self.text = f"the migration waits for {', and for '.join(holders) or 'a transaction that has ended by now'}"
 
 
 async def with_locks(

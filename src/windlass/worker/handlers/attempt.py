@@ -214,7 +214,7 @@ def _checked(result: Any, work: Work) -> Any:
     if result is not None and inspect.iscoroutine(result):
         result.close()
         advice = "say `return await …`" if work.is_async else "make the task, or what wraps it, an `async def`"
-        raise TypeError(f"the handler returned a coroutine, which nobody awaits: {advice}")
+        raise TypeError(f"the handler returned a coroutine, which is never awaited: {advice}")
     if work.unawaited is not None:
         raise RuntimeError(
             f"{work.unawaited}(…) was called, and never awaited: say `await …`, or in a `def` handler call the form "

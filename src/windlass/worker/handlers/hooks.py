@@ -74,7 +74,9 @@ class Lifespan:
             result = await asyncio.get_running_loop().run_in_executor(self._thread, run, hook, *given)
             if inspect.iscoroutine(result):
                 result.close()
-                raise TypeError("a plain function returned a coroutine, which nobody awaits: make it an `async def`")
+                raise TypeError(
+                    "a plain function returned a coroutine, which is never awaited: make it an `async def`"
+                )
 
 
 def _hook_traceback(hook: Hook, error: BaseException) -> str:

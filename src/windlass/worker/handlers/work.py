@@ -12,8 +12,9 @@ from windlass.blobs.offload import Offload
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
-from windlass.core.groups.ids import member_index
+from windlass.core.groups.ids import is_member_id
 from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import result_params_of
 from windlass.core.jobs.job import SAME_FIELDS, Claimed, Job, LogLine, Progress
 from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND, Micros, to_datetime
@@ -149,8 +150,13 @@ class Work(msgspec.Struct, eq=False):
 
 
 def _parents(claimed: Claimed) -> tuple[JobId, ...]:
-    """A link of a chain has one parent, after the first. Children of handlers and of groups waited for nothing."""
+    """A link of a chain has one parent, after the first. Children of handlers and of groups waited for nothing.
+
+    A member that takes a result of a job waited for that.
+    """
     parent = claimed.parent
-    if parent is None or claimed.flow in (None, claimed.id) or member_index(parent, claimed.id) is not None:
+    if claimed.result_params:
+        return tuple(dict.fromkeys(before for _, before in result_params_of(claimed.result_params)))
+    if parent is None or claimed.flow in (None, claimed.id) or is_member_id(parent, claimed.id):
         return ()
     return (parent,)

@@ -9,6 +9,7 @@ from random import Random
 import msgspec
 
 from windlass.client.app import App
+from windlass.client.groups.ends import GroupEnds
 from windlass.core.events import Emit, JobOverdue, StoreFailed
 from windlass.core.jobs.outcome import Done, NotRun, OtherVersion, Outcome, Policy, Requeued, completed, decide
 from windlass.core.jobs.retry import StoredPolicy
@@ -23,7 +24,6 @@ from windlass.worker.handlers.hooks import STOP_SECONDS, DeadHooks, Lifespan
 from windlass.worker.handlers.process_pool import HandlerProcessPool
 from windlass.worker.handlers.work import Halt, Work
 from windlass.worker.runner.claim_loop import ClaimLoop
-from windlass.worker.runner.group_ends import GroupEnds
 from windlass.worker.runner.held_jobs import HeldJobs
 from windlass.worker.runner.meters import Batch, Meters
 from windlass.worker.runner.notes import FinalNotes, Notes
@@ -68,7 +68,7 @@ class Engine:
         news = emit if config.verbose else None
         self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
         self._meters = Meters(store.stats, emit)
-        self._group_ends = GroupEnds(store.operator, emit)
+        self._group_ends = GroupEnds(store.operator, emit, holds=self._held_jobs.holds_child_of)
         self._settler = Settler(
             store.jobs,
             self._dead.listening(emit),
@@ -208,7 +208,7 @@ class Engine:
     def _measure(self, batch: Batch, answers: Sequence[Settled]) -> None:
         """These outcomes are durable."""
         self._meters.measure(batch, answers)
-        self._group_ends.note(batch, answers)
+        self._group_ends.note((work.claimed, settlement.status) for work, settlement in batch)
 
     def _flowing(self) -> bool:
         """Whether another claim is near: jobs come faster than one by one."""

@@ -96,6 +96,10 @@ class HeldJobs:
         """Whether this very attempt is held."""
         return (id_, attempt) in self._works
 
+    def holds_child_of(self, parent: JobId) -> bool:
+        """Whether a child of this job is held."""
+        return any(work.claimed.parent == parent for work in self._works.values())
+
     def find(self, id_: JobId, attempt: int) -> Work | None:
         """The attempt, if it is held."""
         return self._works.get((id_, attempt))

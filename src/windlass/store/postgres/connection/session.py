@@ -210,7 +210,7 @@ class Session:
         if self._leaving is not None:
             raise ConnectionError("no answer before it was cancelled")
         if self._standby.cut_off:
-            raise ConnectionError("somebody cancelled the wait for a standby, which may have nothing of it")
+            raise ConnectionError("the wait for a standby was cancelled, and it may have nothing of this")
 
     async def close(self) -> None:
         """Cancel what is in flight, and close; at once if this is cancelled: its loop may be about to end."""

@@ -116,7 +116,7 @@ async def check_connections(db: Db) -> AsyncIterator[Finding]:
     if used >= CROWDED * most:
         yield warning(
             "connections",
-            f"{says}: soon the server lets nobody in",
+            f"{says}: soon the server refuses connections",
             "raise max_connections, put PgBouncer in between, or run fewer worker processes",
         )
     else:

@@ -26,7 +26,7 @@ WITH taken AS (
     ))
     RETURNING key
 ), held AS MATERIALIZED (
-    -- Only where somebody is in line.
+    -- Only keys that jobs wait for.
     SELECT touched.key, head.first, head.limits[1] AS most, coalesce(head.limits[2], 0) AS second, ARRAY(
         SELECT slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND slot IS NOT NULL
     ) AS slots
@@ -60,7 +60,7 @@ WITH taken AS (
 ), next AS MATERIALIZED (
     SELECT * FROM judged WHERE fits AND (key_strict IS NOT TRUE OR (nth = 1 AND id = first))
 ), unfinished AS MATERIALIZED (
-    -- Somebody had one of them in hand; or more could be let in than were.
+    -- Another transaction had locked one of them, or more could be admitted than were.
     SELECT key, sum(got) > 0 AS more FROM (
         SELECT key, looked, 0 AS got, 0 AS fit, 0 AS found, CASE WHEN looked = 1 THEN 1 ELSE (
             SELECT count(*) FROM (

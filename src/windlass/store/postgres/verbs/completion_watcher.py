@@ -41,7 +41,7 @@ class PostgresCompletionWatcher:
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._heard = False
-        self.silence: str | None = "nobody listens yet"
+        self.silence: str | None = "it does not listen yet"
         if not server.notifies:
             self.silence = why_no_hints(server.address)
 

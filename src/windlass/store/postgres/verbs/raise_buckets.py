@@ -1,7 +1,7 @@
 """raise_buckets: more buckets for a store that works.
 
-Rows for the new buckets come first, and only then the function that puts jobs there: whoever enqueues finds what it
-needs. Jobs stay where they are. Each statement can be repeated after a crash.
+Rows for the new buckets come first, and only then the function that puts jobs there: an enqueue finds what it needs.
+Jobs stay where they are. Each statement can be repeated after a crash.
 """
 
 from windlass.errors import InvalidOption, StoreUnavailable

@@ -95,7 +95,7 @@ SELECT NULL FROM (
     SELECT windlass.release_dependents(array_agg(id), array_agg(result), :now, max(rank) + 1) AS ready
     FROM special WHERE has_dependents HAVING count(*) > 0
 ) AS passed WHERE ready > 0
--- Whoever waits for one of them: no row, but it must be said.
+-- Notify the waiters; it adds no row.
 UNION ALL SELECT NULL FROM notified WHERE :notify(channel, job::text)::text IS NULL
 
 -- name: running

@@ -106,7 +106,7 @@ _NONE = -MAX_PRIORITY - 1
 
 
 async def age(access: Access, limit: int, rounds: QueueRotation) -> int:
-    """Up to so many, each by one step: how many. Queues are asked together, and share what may move.
+    """Move at most `limit` jobs, each by one step: how many. Queues are asked together, and share what may move.
 
     Those that cannot be reached are left out; that is raised at the end.
     """

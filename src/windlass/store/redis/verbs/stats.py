@@ -38,7 +38,7 @@ async def record(access: Access, meters: Sequence[Meter]) -> None:
 
 
 async def recent(access: Access, length: Micros) -> Recent:
-    """The meters of the last so many microseconds."""
+    """The meters of the last `length` microseconds."""
     return await _meters(access, length, None, None)
 
 

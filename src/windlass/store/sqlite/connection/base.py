@@ -183,7 +183,7 @@ class Connection(ABC):
             self.run("ROLLBACK")
 
     def with_time_limit(self, seconds: float | None, work: Callable[[], T]) -> T:
-        """Read for so long at most; then DriverError with the kind INTERRUPTED."""
+        """Read for at most this time; then DriverError with the kind INTERRUPTED."""
         if seconds is None:
             return work()
         end = time.monotonic() + seconds

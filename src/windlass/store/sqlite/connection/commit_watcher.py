@@ -39,7 +39,7 @@ class _Inotify:
         return self._descriptor is not None
 
     async def next(self, seconds: float) -> None:
-        """Wait for an event, at most so long. Events since the last call count."""
+        """Wait for an event, at most for this time. Events since the last call count."""
         if self._descriptor is None:
             await asyncio.sleep(seconds)
             return
@@ -128,7 +128,7 @@ class CommitWatcher:
                 return UNKNOWN  # a lost hint: callers poll anyway
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Wait until the version differs from the cursor, at most so long; whether it differs."""
+        """Wait until the version differs from the cursor, at most for this time; whether it differs."""
         if self.version() != cursor:
             return True
         watch = self._loop_watch()

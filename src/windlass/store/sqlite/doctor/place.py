@@ -246,7 +246,7 @@ def check_log(path: Path, limit: int = LONG_LOG_BYTES) -> Iterator[Finding]:
         "log",
         f"the write-ahead log has grown to {size(length)}: a transaction that stays open holds it back"
         + (f"; process {names} reads now" if pids else ""),
-        "end the program that reads for so long (a shell, a back-up); the log is cut after the next writes",
+        "end the program with the open transaction (a shell, a back-up); the log is cut after the next writes",
     )
 
 

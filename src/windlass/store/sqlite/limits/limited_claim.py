@@ -25,9 +25,9 @@ T = TypeVar("T")
 MIN_CLAIMS_LEFT = 10
 """With room for fewer claims like this one, a limit is near, and no jobs are claimed ahead."""
 FULL_RUNNER_PAUSE: Micros = 20_000
-"""A runner without a free slot need not ask again for so long."""
+"""How long a runner without a free slot need not ask again."""
 MAX_THROTTLED = 1000
-"""At most so many jobs are throttled by one claim, so that it ends."""
+"""How many jobs one claim throttles at most, so that it ends."""
 MAX_TENANTS_LISTED = 200
 """The next claim goes on from the last listed tenant."""
 AFTER_NAME = "\x01"

@@ -16,7 +16,7 @@ from windlass.store.sqlite.limits.key_queue import assign_free_slots
 from windlass.store.sqlite.verbs.prune import drop_unkept
 
 MAX_EXPIRED_BY_CLAIM = 100
-"""Claims expire jobs too, so that none needs a coordinator; at most so many, so that no claim takes long."""
+"""How many jobs a claim expires at most. Claims do so too, so that expiry needs no coordinator."""
 MAX_EXPIRED_HEADS = 1000
 
 

@@ -115,9 +115,19 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
     alike: dict[Any, list[NewJob]] = defaultdict(list)
     children: list[NewJob] = []
     timed: list[tuple[NewJob, InitialState]] = []
+    last, same = None, list[NewJob]()
     for job in jobs:
         if job.id in call.known:
             answers.append(Enqueued(job.id, existing=True))
+            continue
+        if job.idempotency_key is None and not job.parents and not job.delay and job.run_at is None:
+            # Nearly always like the one before it, as the members of a group are.
+            if (shared := shared_values(job)) != last:
+                call.check_open(job)
+                last, same = shared, alike[shared]
+            same.append(job)
+            call.known.add(job.id)
+            answers.append(Enqueued(job.id))
             continue
         state = call.initial_state(job)
         if job.idempotency_key is not None and (holder := conflicts.enter(job, state.status)) is not None:

@@ -1,0 +1,93 @@
+"""ctx.group: the group of the running job, to which it may add members."""
+
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+import msgspec
+
+from windlass.client.handle import Handle
+from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
+from windlass.core.codec import decode_object
+from windlass.core.groups.ids import GROUP_TYPE, added_id, group_of
+from windlass.core.groups.rules import GroupPayload
+from windlass.core.jobs.job import Claimed, NewJob
+from windlass.errors import InvalidOption, NotAllowedNow
+from windlass.store.contract import Store
+
+
+class Home(Protocol):
+    """What adding members needs of the app."""
+
+    async def _ready(self) -> Store: ...
+
+    def _portal(self) -> Portal: ...
+
+    def _returns(self, type_: str) -> Any: ...
+
+    async def _enqueue_jobs(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
+
+
+class OwnGroup:
+    """The group that the running job is a member of."""
+
+    def __init__(self, home: Home, job: Claimed, added: Counter[str], *, awaits: bool) -> None:
+        group = group_of(job.id, job.parent, job.flow)
+        if group is None:
+            raise InvalidOption("ctx.group", "is there only for members of a group")
+        self._home, self._job, self._awaits = home, job, awaits
+        self._added = added
+        self.id = group
+
+    def __repr__(self) -> str:
+        return f"OwnGroup({self.id!r})"
+
+    def add(self, *jobs: NewJob) -> Any:
+        """Add members: `ctx.group.add(load.job(2))` in `def`, `await ctx.group.add(…)` in `async def`; their handles.
+
+        The group ends after them, also if it is sealed. An attempt that runs again and adds the same jobs adds them
+        once: the id of each follows from this job, its type and its arguments.
+        """
+        if self._awaits and is_on_loop():
+            return self.aadd(*jobs)
+        refuse_on_loop("ctx.group.add", "await ctx.group.add(…)")
+        return self._home._portal().run(self.aadd(*jobs))
+
+    def aadd(self, *jobs: NewJob) -> Coroutine[Any, Any, list[Handle[Any]]]:
+        """As `add`, to be awaited."""
+        adding = self._aadd([self._checked(job, place) for place, job in enumerate(jobs)])
+        adding.__qualname__ = "Context.group.add"  # type: ignore[attr-defined]
+        return adding
+
+    def _checked(self, job: NewJob, place: int) -> NewJob:
+        field = f"jobs[{place}]"
+        if not isinstance(job, NewJob):
+            raise InvalidOption(field, f"must be a job made with task.job(...), not {type(job).__name__}")
+        if job.parents or job.result_params or job.parent is not None or not job.fresh:
+            raise InvalidOption(field, "cannot have an id, a parent or PREVIOUS: it becomes a member of the group")
+        if job.idempotency_key is not None:
+            raise InvalidOption(f"{field}.idempotency_key", "cannot be given to a member that a member adds")
+        return job
+
+    async def _aadd(self, jobs: list[NewJob]) -> list[Handle[Any]]:
+        store = await self._home._ready()
+        group = (await store.operator.get([self.id]))[0]
+        if group is None or group.type != GROUP_TYPE:
+            raise InvalidOption("ctx.group", f"{self.id} is not kept any more")
+        payload = msgspec.convert(group.payload, GroupPayload, dec_hook=decode_object)
+        if group.finished and payload.rest == "cancel":
+            raise NotAllowedNow("add a member to", self.id, group.status)
+        fields = {"concurrency_key": f"group:{self.id}", "key_limit": payload.max_running}
+        members = [self._member(job, fields if payload.max_running else {}) for job in jobs]
+        return await self._home._enqueue_jobs(members, [self._home._returns(job.type) for job in jobs])
+
+    def _member(self, job: NewJob, fields: dict[str, Any]) -> NewJob:
+        if fields and (job.concurrency_key is not None or job.queue != self._job.queue):
+            raise InvalidOption("max_running", "members must be in one queue, without a key of their own")
+        what = f"{job.type} {job.queue} {job.payload}"
+        self._added[what] += 1
+        id_ = added_id(self.id, self._job.id, f"{self._added[what]} {what}")
+        plain = {name: getattr(job, name) for name in NewJob.__struct_fields__}
+        return NewJob(**{**plain, "id": id_, "parent": self.id, "flow": self.id, "fresh": "", **fields})

@@ -1,0 +1,118 @@
+"""A look at a group: allowed losses are counted over pages, and no member that members add is missed."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.conformance.test_groups import claim_all, end, enqueue_group
+from tests.support.seed import completed, dead, new_job
+from windlass.client.groups import members
+from windlass.client.groups.look import Known, Look
+from windlass.client.groups.members import Walk
+from windlass.client.groups.opening import Opening, open_group, read_opening, restart_time, seal_group, touch_group
+from windlass.core.groups.ids import added_id, member_id
+from windlass.core.groups.rules import GroupPayload
+from windlass.core.ids import JobId
+from windlass.store.contract import Store
+
+
+async def test_lost_members_are_counted_over_pages_up_to_what_is_allowed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(members, "PAGE", 3)
+    group = await enqueue_group(store, 10)
+    jobs = await claim_all(store)
+    lost = (1, 2, 5, 8)
+    await end(store, *(dead(jobs[member_id(group, i)]) for i in lost))
+    await end(store, *(completed(jobs[member_id(group, i)]) for i in range(9) if i not in lost))
+    enough = Walk(store.operator, group, 10, allowed=4, age=0)
+    assert (await enough.run(), enough.done, enough.lost, enough.reason) == (False, 9, 4, None)
+    assert (await enough.run(3, 2), enough.done, enough.lost) == (False, 9, 4)
+    too_many = Walk(store.operator, group, 10, allowed=3, age=0)
+    assert await too_many.run()
+    assert too_many.reason == f"its member {member_id(group, 8)} is dead (index 8)"
+
+
+async def test_too_many_losses_behind_a_live_member_are_noticed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(members, "PAGE", 2)
+    group = await enqueue_group(store, 8)
+    jobs = await claim_all(store)
+    await end(store, *(dead(jobs[member_id(group, i)]) for i in (2, 3, 5, 7)))
+    enough = Walk(store.operator, group, 8, allowed=4, age=0)
+    assert (await enough.run(), enough.reason) == (False, None)
+    too_many = Walk(store.operator, group, 8, allowed=3, age=0)
+    assert await too_many.run()
+    assert too_many.reason == f"its member {member_id(group, 7)} is dead (index 7)"
+
+
+class Interrupted:
+    """Verbs of a store, between two of which something else happens."""
+
+    def __init__(self, operator: Any, after: int, happens: Callable[[], Awaitable[None]]) -> None:
+        self._operator, self._left, self._happens = operator, after, happens
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._operator, name)
+
+    async def select(self, *args: Any) -> list[JobId]:
+        self._left -= 1
+        if self._left == 0:
+            await self._happens()
+        found: list[JobId] = await self._operator.select(*args)
+        return found
+
+
+async def add_ended(store: Store, group: JobId, number: int) -> None:
+    """A member that a member added, and that has ended."""
+    id_ = added_id(group, member_id(group, 0), str(number))
+    await store.jobs.enqueue([new_job(id=id_, parent=group, queue="q1")])
+    await store.operator.cancel([id_], "not needed")
+
+
+@pytest.mark.parametrize("moment", range(1, 8))
+async def test_a_member_that_is_added_while_members_are_counted_is_not_missed(store: Store, moment: int) -> None:
+    payload = GroupPayload(await enqueue_group(store, 1), 1, need=0)
+    group = payload.group
+    jobs = await claim_all(store)
+    await end(store, completed(jobs[member_id(group, 0)]))
+    await add_ended(store, group, 1)
+    look = Look(store, payload, None, 0)
+    racing: Any = Interrupted(store.operator, moment, lambda: add_ended(store, group, 2))
+    look._operator = racing
+    seen = await look.run(Known())
+    assert not seen.ended or seen.added == 2
+    again = await Look(store, payload, None, 0).run(Known())
+    assert (again.ended, again.size, again.added) == (True, 1, 2)
+
+
+async def test_a_seal_is_kept_whatever_comes_after_it(store: Store) -> None:
+    group = await enqueue_group(store, 1)
+    first = await open_group(store, group)
+    assert (first.size, await open_group(store, group)) == (None, first)
+    await touch_group(store, group)
+    assert await seal_group(store, group, 7) == 7
+    assert await seal_group(store, group, 8) == 7
+    await touch_group(store, group)
+    await restart_time(store, group, None)
+    found = await read_opening(store, group)
+    assert found is not None
+    assert (found.size, found.since >= first.touched) == (7, True)
+
+
+async def test_a_group_with_an_earlier_name_is_not_sealed_by_the_document_of_the_earlier_one(store: Store) -> None:
+    group = await enqueue_group(store, 1)
+    await open_group(store, group)
+    await seal_group(store, group, 7)
+    assert (await open_group(store, group, anew=True)).size is None
+
+
+async def test_a_group_that_was_never_open_gets_its_time_again(store: Store) -> None:
+    group = await enqueue_group(store, 1)
+    assert await read_opening(store, group) is None
+    await restart_time(store, group, 3)
+    found = await read_opening(store, group)
+    assert isinstance(found, Opening)
+    assert (found.size, found.since > 0) == (3, True)

@@ -1,0 +1,103 @@
+"""Groups in queues that only REST workers serve: their server runs what watches them."""
+
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Client, Connect
+from tests.server.test_workers import ended, settle
+from windlass import App, GroupHandle, JobCancelled, chain, group
+from windlass.client.tasks.task import Task
+
+TYPES = ["mail.welcome", "mail.total"]
+
+
+@pytest.fixture
+async def work(connect: Connect) -> Client:
+    """A client that may only work."""
+    return await connect("work")
+
+
+def tasks(app: App) -> tuple[Task[Any, Any, Any], Task[Any, Any, Any]]:
+    @app.task(type="mail.total")
+    def total(parts: list[str]) -> int:
+        return len(parts)
+
+    return app.tasks["mail.welcome"], total
+
+
+class RestWorker:
+    """Asks a server for jobs."""
+
+    def __init__(self, work: Client) -> None:
+        self._work = work
+        self._claims = 0
+
+    async def claim(self, wait: float = 0, limit: int = 10) -> list[dict[str, Any]]:
+        self._claims += 1
+        body = {"worker": "w1", "claim": self._claims, "queues": ["default"], "types": TYPES, "limit": limit}
+        answer = await self._work.post("/claims", json={**body, "wait": wait})
+        assert answer.status_code == 200, answer.text
+        jobs: list[dict[str, Any]] = answer.json()["jobs"]
+        return jobs
+
+    async def until(self, type_: str) -> dict[str, Any]:
+        """The next job, which has this type."""
+        while not (jobs := await self.claim(wait=10)):
+            pass
+        assert [job["type"] for job in jobs] == [type_]
+        return jobs[0]
+
+
+async def enqueue(app: App, **options: Any) -> GroupHandle[Any]:
+    welcome, total = tasks(app)
+    return await group([welcome.job(n) for n in range(3)], then=total, **options).aenqueue()
+
+
+async def test_a_group_of_rest_workers_alone_runs_then_with_the_results(app: App, work: Client) -> None:
+    handle = await enqueue(app)
+    worker = RestWorker(work)
+    jobs = await worker.claim()
+    assert {job["type"] for job in jobs} == {"mail.welcome"}
+    results = [ended(job, result=f"{job['payload']['user_id']}") for job in jobs]
+    assert await settle(work, *results) == ["settled"] * 3
+    last = await worker.until("mail.total")
+    assert last["payload"] == {"parts": ["0", "1", "2"]}
+    assert await settle(work, ended(last, result=3)) == ["settled"]
+    assert await handle.aresult(timeout=10) == 3
+
+
+async def test_a_dead_member_of_a_rest_worker_cancels_then(app: App, work: Client) -> None:
+    handle = await enqueue(app)
+    worker = RestWorker(work)
+    first, *_ = await worker.claim()
+    assert await settle(work, ended(first, "dead", reason="hopeless")) == ["settled"]
+    with pytest.raises(JobCancelled, match="which is dead"):
+        await handle.aresult(timeout=10)
+
+
+async def test_a_settlement_that_is_repeated_changes_nothing_and_always_runs_once(app: App, work: Client) -> None:
+    handle = await enqueue(app, always=app.tasks["mail.welcome"].job(9))
+    worker = RestWorker(work)
+    jobs = await worker.claim()
+    assert await settle(work, *map(ended, jobs)) == ["settled"] * 3
+    assert await settle(work, *map(ended, jobs)) == ["already"] * 3
+    found: list[str] = []
+    while len(found) < 2:
+        found += [job["id"] for job in await worker.claim(wait=10)]
+    assert handle.then is not None
+    assert handle.always is not None
+    assert sorted(found) == sorted([handle.then.id, handle.always.id])
+
+
+async def test_a_chain_in_a_group_ends_without_a_python_worker(app: App, work: Client) -> None:
+    welcome, total = tasks(app)
+    handle = await group([chain(welcome.job(1), welcome.job(2))], then=total).aenqueue()
+    worker = RestWorker(work)
+    for number in (1, 2):
+        job = await worker.until("mail.welcome")
+        assert await settle(work, ended(job, result=f"link {number}")) == ["settled"]
+    last = await worker.until("mail.total")
+    assert last["payload"] == {"parts": ["link 2"]}
+    await settle(work, ended(last, result=1))
+    assert await handle.aresult(timeout=10) == 1

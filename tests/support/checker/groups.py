@@ -1,0 +1,86 @@
+"""The law of groups: a callback runs after the members that it waits for, and no group waits in vain."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tests.support.checker.among import Found, Jobs
+from tests.support.checker.lives import FOREVER, Times
+from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, is_group_id, member_id
+from windlass.core.groups.rules import member_in_reason
+from windlass.core.status import FINISHED, Status
+
+LOST = (Status.DEAD, Status.CANCELLED)
+
+
+def too_early(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I20: `then` begins when every member has completed, `always` when every member has ended."""
+    for group, members in _groups(jobs):
+        for role in (Role.THEN, Role.ALWAYS):
+            life = times.life(callback_id(group, role))
+            begun = min((claim.answered for claim in life.claims), default=None)
+            for member in members if begun is not None else ():
+                ended = _first_end(times, jobs, member, completed=role is Role.THEN)
+                if begun is not None and ended > begun:
+                    what = "completed" if role is Role.THEN else "ended"
+                    yield life.id, f"it began before the member {member} of its group had {what}"
+
+
+def in_vain(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I20: when its members have ended, a group ends, and its callbacks run or are cancelled."""
+    for group, members in _groups(jobs):
+        statuses = {jobs[member]["status"] for member in members if member in jobs}
+        if jobs[group]["status"] not in FINISHED and not statuses - FINISHED:
+            yield group, "it waits, although all of its members have ended"
+        then = jobs.get(callback_id(group, Role.THEN))
+        if then is not None and jobs[group]["status"] in FINISHED and then["status"] == Status.BLOCKED:
+            yield then["id"], f"it waits for its group, which is {jobs[group]['status']}"
+
+
+def wrongly_ended(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I20: a group completes with its members, and is lost only with one of them, or by an operator."""
+    for group, members in _groups(jobs):
+        job = jobs[group]
+        if job["status"] == Status.COMPLETED:
+            for member in members:
+                if _first_end(times, jobs, member, completed=True) == FOREVER:
+                    yield group, f"it completed, and its member {member} never has"
+        culprit = member_in_reason(job.get("reason")) if job["status"] == Status.CANCELLED else None
+        if culprit is not None and not _was_lost(times, jobs, culprit):
+            yield group, f"it was cancelled because of its member {culprit}, which was never lost"
+
+
+def _groups(jobs: Jobs) -> Iterator[tuple[str, list[str]]]:
+    """Groups that need all of their members, with the ids of those."""
+    for job in jobs.values():
+        payload: Any = job.get("payload")
+        if job.get("type") == GROUP_TYPE and is_group_id(job["id"]) and not payload.get("need"):
+            yield job["id"], [member_id(job["id"], index) for index in range(payload["size"])]
+
+
+def _first_end(times: Times, jobs: Jobs, member: str, *, completed: bool) -> int:
+    """When it may have ended first, by what was told to the store; FOREVER: never."""
+    life = times.life(member)
+    if not completed and life.acted("cancel"):
+        return 0  # at that moment, which is not compared
+    told = [
+        each.invoked
+        for each in life.settles
+        if each.answer not in ("stale", "failed")
+        and (each.status == Status.COMPLETED or (not completed and each.status in FINISHED))
+    ]
+    if not completed and jobs.get(member, {}).get("status") in LOST:
+        return min([0, *told])
+    return min(told, default=FOREVER)
+
+
+def _was_lost(times: Times, jobs: Jobs, member: str) -> bool:
+    life = times.life(member)
+    is_lost = jobs.get(member, {}).get("status") in LOST
+    return is_lost or bool(life.acted("cancel")) or any(each.status in LOST for each in life.settles)
+
+
+GROUPS: list[tuple[str, Callable[[Times, Jobs, Mapping[str, int]], Iterator[Found]]]] = [
+    ("I20", too_early),
+    ("I20", in_vain),
+    ("I20", wrongly_ended),
+]
