@@ -70,7 +70,7 @@ class Lifecycle(Agreement):
         self.loop = asyncio.new_event_loop()
         self.clock = ManualClock()
         self.store = STORES[self.kind].open(Path(self.folder.name), self.clock)
-        self.model, self.leases = Reference(), Leases(SKEW if self.kind == "yugabyte" else 0)
+        self.model, self.leases = Reference(), Leases(SKEW if self.kind.startswith("yugabyte") else 0)
         self.runners: list[str] = []
         self.bystanders = 0
         self.claims: list[ClaimRequest] = []

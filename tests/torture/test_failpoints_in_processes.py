@@ -39,7 +39,7 @@ QUICK = {
     ("postgres", "claim.after_commit=kill"),
     ("redis", "settle.before_commit=kill"),
     *product(("sqlite",), (points for points in TELLING if "after_commit=kill" in points)),
-    *product(sorted(GROUNDS.keys() - {"yugabyte"}), TROUBLES[-1:]),
+    *product(sorted(GROUNDS.keys() - {"yugabyte", "yugabyte-limits"}), TROUBLES[-1:]),
 }
 """What `make test` runs."""
 
