@@ -10,8 +10,10 @@ from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.repeated_reads import repeat
 from windlass.store.postgres.connection.requirements import is_cluster
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import is_conflict, translate
@@ -96,7 +98,7 @@ async def _parked(db: Db) -> Counted:
     return waiting, complete
 
 
-MAX_TRIES = 5
+MAX_TRIES = 30
 SECONDS_TO_CHECK = 20.0
 """Per check; deep ones have no limit."""
 
@@ -109,7 +111,9 @@ async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bo
     """Examine a server, reachable or not, with our tables or without."""
     report = Report(shown)
     try:
-        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile)
+        session = await repeat(
+            lambda: connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile), Conflicts()
+        )
     except Exception as error:
         advice = "check host, port, database and user of the address, and whether the server runs"
         report.findings.append(problem("server", str(translate(error, shown)), advice))
@@ -131,7 +135,8 @@ async def _inside(address: Address, session: Session, db: Db, report: "Report", 
     }
     if address.profile.has_buckets:
         await report.check("cluster", lambda: check_cluster(address, session), session)
-    cluster = address.profile.has_buckets and is_cluster(await session.connection.fetchval("SELECT version()"))
+    version = await repeat(lambda: session.connection.fetchval("SELECT version()"), Conflicts())
+    cluster = address.profile.has_buckets and is_cluster(version)
     for name, check in of_server.items():
         if name not in OF_POSTGRES or not cluster:
             await report.check(name, partial(check, db), session)
