@@ -257,8 +257,7 @@ class Access:
         try:
             await session.replan()
             async with frame(session):
-                statements = session if reads is None else reads(session, self.server.conflicts)
-                return await work(Db(statements, self.server.texts))
+                return await work(Db(reads(session, self.server.conflicts) if reads else session, self.server.texts))
         except WindlassError:
             raise
         except asyncio.CancelledError:
