@@ -18,7 +18,7 @@ PEERS      := $(PEERS_VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all check format docs site pictures bench fleet mutants torture soak clean
+.PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all test-yugabyte check format docs site pictures bench fleet mutants torture soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -48,6 +48,10 @@ test-versions: $(READY) $(SERVERS)  ## The built wheel on every other Python fro
 
 test-postgres-all: $(READY) $(SERVERS)  ## The PostgreSQL store on every major version from 14 on that can be had
 	$(BIN)/python -m tools.postgres_versions $(WHAT)
+
+test-yugabyte: $(READY) $(SERVERS)  ## Everything that runs on any store, on a YugabyteDB: ADDRESS=yugabyte://… (tools/yugabyte_universe.sh starts one)
+	@test -n "$(ADDRESS)" || { echo "say make test-yugabyte ADDRESS=yugabyte://user@host/database"; exit 2; }
+	WINDLASS_TEST_YUGABYTE="$(ADDRESS)" PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses 3 --dist worksteal --cache-clear -k yugabyte-named
 
 check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .

@@ -10,8 +10,10 @@ import msgspec
 
 from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
+    buckets,
     capacity,
     chains,
+    cluster,
     delays,
     drain,
     enqueue,
@@ -30,6 +32,7 @@ from bench.measures import (
     requests,
     rest,
     rest_workers,
+    round_trips,
     schedules,
 )
 from bench.peer import find_peers
@@ -53,8 +56,10 @@ class Measurement(StrEnum):
     ENQUEUE = "enqueue"
     LATENCY = "latency"
     FLOW = "flow"
+    BUCKETS = "buckets"
     CHAINS = "chains"
     GRAPHS = "graphs"
+    CLUSTER = "cluster"
     DELAYS = "delays"
     EVENTS = "events"
     GROUPS = "groups"
@@ -68,6 +73,7 @@ class Measurement(StrEnum):
     REQUESTS = "requests"
     REST = "rest"
     REST_WORKERS = "rest-workers"
+    ROUND_TRIPS = "round-trips"
     SCHEDULES = "schedules"
     CAPACITY = "capacity"
 
@@ -77,8 +83,10 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.ENQUEUE: enqueue.measure,
     Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
+    Measurement.BUCKETS: buckets.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.GRAPHS: graphs.measure,
+    Measurement.CLUSTER: cluster.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
     Measurement.GROUPS: groups.measure,
@@ -92,6 +100,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
     Measurement.REST_WORKERS: rest_workers.measure,
+    Measurement.ROUND_TRIPS: round_trips.measure,
     Measurement.SCHEDULES: schedules.measure,
     Measurement.CAPACITY: capacity.measure,
 }

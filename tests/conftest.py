@@ -41,6 +41,8 @@ ROWS = ("test_accepted", "test_edited_rows")
 VARIANTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("postgres-pgbouncer", "sqlite-memory", "sqlite-stdlib"), CORE),
     "redis-cluster": CORE + ACROSS_QUEUES,
+    "yugabyte": (*CORE, "test_settle", "test_limits", "test_examine"),
+    "yugabyte-limits": ("test_claim", "test_store"),
 }
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "abuse_input": dict.fromkeys(("postgres", "redis"), ROWS),

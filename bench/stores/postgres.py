@@ -21,7 +21,7 @@ from bench.targets import POSTGRES, POSTGRES_PEERS, PeerEntry
 from windlass.bench.process import BenchFailed
 from windlass.errors import ConfigError
 from windlass.store.open import redact
-from windlass.store.postgres.connection.connect import parse_address
+from windlass.store.postgres.connection.address import parse_address
 
 SPAN = "SELECT count(*), min(claimed_at), max(finished_at) FROM windlass.history WHERE status = 'completed'"
 FINISHES = "SELECT finished_at / 10000, count(*) FROM windlass.history GROUP BY 1 ORDER BY 1"

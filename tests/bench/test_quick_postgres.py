@@ -23,7 +23,14 @@ def folder() -> Iterator[Path]:
     "wanted",
     [
         ("drain",),
-        *extended([("enqueue", "latency"), ("delays",), ("flow", "growth", "held", "history", "pooler", "profile")]),
+        *extended(
+            [
+                ("enqueue", "latency"),
+                ("delays",),
+                ("round-trips",),
+                ("flow", "growth", "held", "history", "pooler", "profile"),
+            ]
+        ),
     ],
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from tests.support.parts import extended
 
 @pytest.mark.parametrize(
     "wanted",
-    [("capacity",), *extended([("drain",), ("delays",), ("growth", "held", "pooler"), ("schedules",)])],
+    [("capacity",), *extended([("drain",), ("cluster",), ("delays",), ("growth", "held", "pooler"), ("schedules",)])],
     ids=" ".join,
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(tmp_path: Path, wanted: tuple[str, ...]) -> None:

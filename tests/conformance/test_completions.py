@@ -30,6 +30,14 @@ from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
 
 
+@pytest.fixture(params=sorted(name for name, kind in STORES.items() if kind.notifies))
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    """An empty store of every kind that tells at once."""
+    opened = STORES[request.param].open(tmp_path, clock)
+    yield opened
+    await opened.close()
+
+
 @pytest.mark.parametrize("status", sorted(FINISHES))
 async def test_an_attempt_that_ends_a_job_is_told_of(store: Store, status: Status) -> None:
     job = await running(store)
@@ -192,7 +200,7 @@ async def test_a_completion_watcher_that_never_watched_anything_can_be_closed(st
     assert told.jobs == set()
 
 
-@pytest.fixture(params=[name for name in LASTING if name != "postgres-pgbouncer"])
+@pytest.fixture(params=[name for name in LASTING if STORES[name].notifies])
 async def pair(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
 ) -> AsyncIterator[tuple[Store, Store]]:

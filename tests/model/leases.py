@@ -9,7 +9,9 @@ from windlass.core.moments import Micros
 class Leases:
     """Until when each runner's lease holds, and when a renewal or a look came last."""
 
-    def __init__(self) -> None:
+    def __init__(self, margin: Micros = 0) -> None:
+        """`margin`: how much later than it ends a lease is refused or ended, where clocks differ."""
+        self._margin = margin
         self.ends: dict[str, Micros] = {}
         self._pulse: Micros | None = None
         self._seen: Micros = 0
@@ -24,7 +26,7 @@ class Leases:
     def renew(self, runners: list[str], length: Micros, now: Micros) -> list[str]:
         """Those that were kept."""
         self.feel_pulse(length, now)
-        kept = [runner for runner in runners if self.holds(runner, now)]
+        kept = [runner for runner in runners if self.holds(runner, now - self._margin)]
         self.ends.update(dict.fromkeys(kept, now + length))
         self._graces.update({runner: -self._graces[runner] for runner in kept})
         if kept:
@@ -34,12 +36,12 @@ class Leases:
     def lapsed(self, length: Micros, now: Micros) -> list[str]:
         """The runners that a rescue takes: none, if it is the first call after a general silence."""
         graced = now <= self._graced_until
-        late = not all(self.holds(runner, now) for runner in self.ends)
+        late = not all(self.holds(runner, now - self._margin) for runner in self.ends)
         if late or (graced and now - max(self._pulse or 0, self._seen) > MIN_OUTAGE):
             self.feel_pulse(length, now)
         if graced:
             self._seen = now
-        return [runner for runner in self.ends if not self.holds(runner, now)]
+        return [runner for runner in self.ends if not self.holds(runner, now - self._margin)]
 
     def holds(self, runner: str, now: Micros) -> bool:
         """Whether the lease is there and not over."""

@@ -48,12 +48,13 @@ from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, KeyConflict, LeaseLost, QueueClosed
+from windlass.store.postgres.connection.profile import SKEW
 from windlass.store.records import ClaimRequest, LeaseRequest, Note, QueueQuota, RunnerEnd, Transition
 from windlass.store.redis.store import RedisStore
 
 T = TypeVar("T")
 
-LETS_IN_LATER = ("postgres", "postgres-pgbouncer")
+LETS_IN_LATER = ("postgres", "postgres-pgbouncer", "yugabyte", "yugabyte-limits", "yugabyte-named")
 MAX_PER_KEY = 2
 """What the walk's jobs say at most."""
 
@@ -69,7 +70,7 @@ class Lifecycle(Agreement):
         self.loop = asyncio.new_event_loop()
         self.clock = ManualClock()
         self.store = STORES[self.kind].open(Path(self.folder.name), self.clock)
-        self.model, self.leases = Reference(), Leases()
+        self.model, self.leases = Reference(), Leases(SKEW if self.kind.startswith("yugabyte") else 0)
         self.runners: list[str] = []
         self.bystanders = 0
         self.claims: list[ClaimRequest] = []
@@ -378,9 +379,10 @@ def _ended(job: Claimed, outcome: str) -> Settlement:
     return completed(job, f'"{job.id} {job.attempt}"') if outcome == "completed" else ENDINGS[outcome](job)
 
 
-FEW_WALKS, WALKS, WALKS_ON_POSTGRES = 15, 80, 50
+FEW_WALKS, WALKS, WALKS_ON_POSTGRES, WALKS_UNDER_LIMITS = 15, 80, 50, 10
+ROUND_TRIPS = {"postgres": WALKS_ON_POSTGRES, "yugabyte-limits": WALKS_UNDER_LIMITS, "yugabyte-named": FEW_WALKS}
 FEW = [(kind, FEW_WALKS) for kind in ("postgres", "redis", "sqlite")]
-MANY = [(kind, WALKS_ON_POSTGRES if kind == "postgres" else WALKS) for kind in sorted(STORES)]
+MANY = [(kind, ROUND_TRIPS.get(kind, WALKS)) for kind in sorted(STORES)]
 
 
 @pytest.mark.parametrize(

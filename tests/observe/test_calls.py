@@ -98,7 +98,7 @@ def test_lost_leases_and_hints_are_counted_where_they_are_emitted(figures: Figur
     for event in (LeaseExpired(runner="r"), HintsUnavailable(why="x"), LeaseExpired(runner="r")):
         emit(event)
     emit(StoreRecovered(doing="x"))
-    assert figures.read().totals == {"leases_lost": 2, "hints_lost": 1}
+    assert figures.read().totals == {"leases_lost": 2, "hints_lost": 1, "conflicts": 0}
     assert len(seen) == 4
 
 

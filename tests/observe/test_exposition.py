@@ -81,7 +81,13 @@ def test_five_hundred_queues_of_fifty_types_stay_within_the_bound_and_two_megaby
 NAMES = {
     *(f"windlass_jobs_{name}" for name in ("enqueued", "started", "completed", "failed", "retried", "dead")),
     *(f"windlass_jobs_{name}" for name in ("rescued", "requeued", "cancelled", "snoozed")),
-    *("windlass_settlements_stale", "windlass_leases_lost", "windlass_hints_lost", "windlass_build_info"),
+    *(
+        "windlass_settlements_stale",
+        "windlass_leases_lost",
+        "windlass_hints_lost",
+        "windlass_store_conflicts",
+        "windlass_build_info",
+    ),
     *("windlass_job_run_seconds", "windlass_job_wait_seconds"),
     *("windlass_store_call_seconds", "windlass_store_call_errors"),
 }

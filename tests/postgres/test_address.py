@@ -10,7 +10,7 @@ from tests.support.processes import Processes
 from tests.support.servers.places import postgres_place
 from windlass.errors import ConfigError
 from windlass.store.open import open_store
-from windlass.store.postgres.connection.connect import LIBPQ, parse_address
+from windlass.store.postgres.connection.address import LIBPQ, parse_address
 
 VALUES = {"sslmode": "prefer", "sslnegotiation": "postgres", "gsslib": "gssapi", "target_session_attrs": "any"}
 

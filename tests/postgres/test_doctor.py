@@ -16,7 +16,8 @@ from windlass.store.contract import Store
 from windlass.store.doctor import KEY_CHECK as KEYS
 from windlass.store.doctor import Examination, Finding, Level
 from windlass.store.open import examine, open_store
-from windlass.store.postgres.connection.connect import connect, parse_address
+from windlass.store.postgres.connection.address import parse_address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.doctor import contents
 from windlass.store.postgres.doctor.server import check_snapshots

@@ -8,7 +8,8 @@ from tests.support.clock import ManualClock
 from tests.support.seed import completed, new_job, open_lease, request
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
-from windlass.store.postgres.connection.db import numbered, sql
+from windlass.store.postgres.connection.db import numbered
+from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.session import SETTINGS
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.store import PostgresStore
@@ -67,7 +68,7 @@ async def _pages(connection: Any, name: str, values: dict[str, Any]) -> int:
     """How many pages it reads; what it does is undone."""
     for setting, value in SETTINGS.items():
         await connection.execute(f"SET {setting} = '{value}'")
-    statement = numbered(sql(name), server_clock=False)
+    statement = numbered(PLAIN.filled(PLAIN.statement(name)), server_clock=False)
     transaction = connection.transaction()
     await transaction.start()
     text = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}"

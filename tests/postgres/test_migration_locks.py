@@ -39,7 +39,7 @@ def url(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
     asyncio.run(make())
     steps = [*migrations(), LATER]
-    monkeypatch.setattr(migrate, "migrations", lambda: steps)
+    monkeypatch.setattr(migrate, "migrations", lambda *_: steps)
     return postgres_url
 
 

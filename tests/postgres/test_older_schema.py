@@ -23,7 +23,7 @@ async def test_jobs_from_before_a_step_stay_and_run_after_it(
     await store.operator.cancel([over], "no longer needed")
     await store.close()
     steps = [*migrations(), LATER]
-    monkeypatch.setattr(migrate, "migrations", lambda: steps)
+    monkeypatch.setattr(migrate, "migrations", lambda *_: steps)
     store = open_store(postgres_url, clock=clock)
     assert await store.migrate() == [LATER.name]
     with psycopg.connect(postgres_url) as connection:

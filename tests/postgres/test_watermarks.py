@@ -13,7 +13,8 @@ from windlass.core.jobs.outcome import completed
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.connection.db import numbered, sql
+from windlass.store.postgres.connection.db import numbered
+from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.session import SETTINGS
 from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.watermarks import Watermarks
@@ -129,7 +130,7 @@ async def test_raising_a_watermark_gives_way_to_a_requeue(
     clock.advance(10 * SECOND)
     await other.does("SELECT pg_advisory_lock(7)")
     held_up = "seen.rank > seen.watermark AND (SELECT pg_advisory_lock(7)::text) IS NOT NULL"
-    text = sql("raise_watermarks").replace("seen.rank > seen.watermark", held_up)
+    text = PLAIN.filled(PLAIN.statement("raise_watermarks")).replace("seen.rank > seen.watermark", held_up)
     raising = asyncio.create_task(_raised(connection, text, clock))
     await other.is_waited_for()
     await settle(store, handed_back(claimed))
@@ -144,7 +145,7 @@ async def test_a_locked_watermark_is_left_and_the_others_rise(
     for queue in ("a", "b"):
         await enqueue_one(store, queue=queue, delay=3600 * SECOND)
     await other.does("SELECT 1 FROM windlass.watermarks WHERE queue = 'a' FOR UPDATE")
-    assert await _raised(connection, sql("raise_watermarks"), clock) == (2, 1)
+    assert await _raised(connection, PLAIN.filled(PLAIN.statement("raise_watermarks")), clock) == (2, 1)
     assert await other.does("SELECT queue FROM windlass.watermarks WHERE rank > 0") == [("b",)]
 
 
@@ -203,7 +204,7 @@ async def _pages(connection: Any, clock: ManualClock) -> int:
     """How many pages a claim reads that finds nothing."""
     for name, value in SETTINGS.items():
         await connection.execute(f"SET {name} = '{value}'")
-    statement = numbered(sql("claim"), server_clock=False)
+    statement = numbered(PLAIN.filled(PLAIN.statement("claim")), server_clock=False)
     values: dict[str, Any] = {
         "runner": "r1", "claim": 10**9, "first": True, "queues": ["default"], "types": ["t"], "limit": 10, "since": 0,
         "returns": -1, "seen_queues": [], "seen_sort_priorities": [], "seen_ranks": [], "seen_ids": [],

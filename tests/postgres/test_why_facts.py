@@ -14,7 +14,8 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import completed
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
-from windlass.store.postgres.connection.db import numbered, sql
+from windlass.store.postgres.connection.db import numbered
+from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.session import SETTINGS
 from windlass.store.postgres.limits import watermarks
 from windlass.store.records import RunnerEnd
@@ -55,7 +56,7 @@ async def _pages(store: Store, connection: Any, id_: JobId, clock: ManualClock) 
     (job,) = await store.operator.get([id_])
     assert job is not None
     values = values_of(job, Queue(name="default"), SortKey(0, clock.wall()), clock.wall())
-    statement = numbered(sql("queue_position"), server_clock=False)
+    statement = numbered(PLAIN.filled(PLAIN.statement("queue_position")), server_clock=False)
     text = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}"
     rows = await connection.fetch(text, *[values[name] for name in statement.names])
     plan = json.loads(rows[0][0])[0]["Plan"]

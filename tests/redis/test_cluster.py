@@ -19,8 +19,8 @@ from tests.support.seed import (
     open_lease,
     settle,
 )
-from tests.support.servers.redis import RedisServer
 from tests.support.servers.redis_cluster import RedisCluster, new_cluster
+from tests.support.servers.slot_move import SlotMove, home_of
 from windlass import StoreUnavailable
 from windlass.core.jobs.job import Enqueued
 from windlass.store.contract import Store
@@ -50,7 +50,7 @@ async def store(cluster: RedisCluster) -> AsyncIterator[Store]:
 async def test_queues_are_spread_and_each_lies_on_one_server(cluster: RedisCluster, store: Store) -> None:
     for queue in QUEUES:
         await enqueue(store, 3, queue=queue)
-    homes = {queue: _home(cluster, queue) for queue in QUEUES}
+    homes = {queue: home_of(cluster, queue) for queue in QUEUES}
     assert len({node.port for node in homes.values()}) == 3
     for queue, home in homes.items():
         found = {node.port for node in cluster.masters() if node.execute("KEYS", f"windlass:{{{queue}}}:*")}
@@ -79,7 +79,7 @@ async def test_a_slot_that_moves_while_jobs_come_and_go_is_followed(cluster: Red
     assert not caught.value.maybe_done
     move.finish()
     await enqueue_one(store, queue="moving")
-    assert _home(cluster, "moving").port == move.target.port
+    assert home_of(cluster, "moving").port == move.target.port
     assert len(await claim_ids(store, queues=("moving",))) == 2
     cluster.settle()
 
@@ -114,42 +114,11 @@ async def test_a_slot_that_begins_to_move_after_a_job_is_stored_makes_no_failure
     await store.close()
 
 
-class SlotMove:
-    """The slot of a queue goes to another server, in two steps."""
-
-    def __init__(self, cluster: RedisCluster, queue: str) -> None:
-        self._cluster = cluster
-        self._source = _home(cluster, queue)
-        self.target = next(node for node in cluster.masters() if node.port != self._source.port)
-        self._slot = int(self._source.execute("CLUSTER", "KEYSLOT", f"{{{queue}}}"))
-
-    def half(self) -> None:
-        """Half of its keys are here, and half there."""
-        source, target = (node.execute("CLUSTER", "MYID").decode() for node in (self._source, self.target))
-        self.target.execute("CLUSTER", "SETSLOT", self._slot, "IMPORTING", source)
-        self._source.execute("CLUSTER", "SETSLOT", self._slot, "MIGRATING", target)
-        keys = self._keys()
-        self._migrate(keys[: len(keys) // 2])
-
-    def finish(self) -> None:
-        self._migrate(self._keys())
-        name = self.target.execute("CLUSTER", "MYID").decode()
-        for node in self._cluster.masters():
-            node.execute("CLUSTER", "SETSLOT", self._slot, "NODE", name)
-
-    def _keys(self) -> list[bytes]:
-        return list(self._source.execute("CLUSTER", "GETKEYSINSLOT", self._slot, 1000))
-
-    def _migrate(self, keys: list[bytes]) -> None:
-        for key in keys:
-            self._source.execute("MIGRATE", "127.0.0.1", self.target.port, key.decode(), 0, 5000)
-
-
 async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: RedisCluster) -> None:
     store = open_store(redis_cluster.url, deadline=5)
     before = {queue: await enqueue_one(store, queue=queue) for queue in QUEUES}
-    lost = _home(redis_cluster, QUEUES[0])
-    elsewhere = next(queue for queue in QUEUES if _home(redis_cluster, queue).port != lost.port)
+    lost = home_of(redis_cluster, QUEUES[0])
+    elsewhere = next(queue for queue in QUEUES if home_of(redis_cluster, queue).port != lost.port)
     lost.freeze()
     # An id that was made for this very job: of another it would have to be asked whether any queue knows it.
     added = await enqueue_one(store, queue=elsewhere, fresh="here")
@@ -163,12 +132,12 @@ async def test_a_killed_master_is_replaced_and_what_stands_is_run(redis_cluster:
     """Every enqueue that a replica had (`?replicas=1`) is there after the failover, and each is handed out once."""
     store = open_store(f"{redis_cluster.url}?replicas=1", deadline=5)
     safe = {queue: [await enqueue_one(store, queue=queue, fresh="here")] for queue in QUEUES}
-    lost = _home(redis_cluster, QUEUES[0])
+    lost = home_of(redis_cluster, QUEUES[0])
     back = asyncio.Event()
     load = asyncio.create_task(_enqueue_until(back, store, safe))
     await asyncio.sleep(0.2)
     await asyncio.to_thread(lost.kill)
-    await asyncio.to_thread(until, lambda: _home(redis_cluster, QUEUES[0]) is not lost, "another is master")
+    await asyncio.to_thread(until, lambda: home_of(redis_cluster, QUEUES[0]) is not lost, "another is master")
     await asyncio.to_thread(lost.start)  # as a replica: without one nothing can be replicated
     back.set()
     await asyncio.wait_for(load, 60)
@@ -212,7 +181,3 @@ async def _until_answers(store: Store) -> None:
         except StoreUnavailable:
             await asyncio.sleep(0.1)
     raise AssertionError("the cluster did not come back")
-
-
-def _home(cluster: RedisCluster, queue: str) -> RedisServer:
-    return until(lambda: cluster.master_of(f"{{{queue}}}"), f"somebody has {queue}")

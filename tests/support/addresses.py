@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.redis_places import redis_place
-from tests.support.stores import postgres_url
+from tests.support.stores import postgres_url, yugabyte_limits_url
 
 
 def sqlite_address(folder: Path) -> str:
@@ -18,7 +19,11 @@ ADDRESSES: dict[str, Callable[[Path], str]] = {
     "postgres": postgres_url,
     "redis": redis_place,
     "sqlite": sqlite_address,
+    "yugabyte-limits": yugabyte_limits_url,
 }
+
+if is_named():
+    ADDRESSES["yugabyte-named"] = named_yugabyte_place
 
 on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)
 """For a test of those that run on a file unless they say so, only because each takes seconds."""

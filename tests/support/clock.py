@@ -34,3 +34,21 @@ class ManualClock:
         """The machine starts anew: time since boot begins at zero, under a new boot id."""
         self.boot += "'"
         self._since_boot = SECOND
+
+
+class OffsetClock:
+    """Another clock, read with a constant error: that of one node of a cluster."""
+
+    def __init__(self, clock: ManualClock, offset: Micros) -> None:
+        self._clock = clock
+        self._offset = offset
+
+    @property
+    def boot(self) -> str:
+        return self._clock.boot
+
+    def wall(self) -> Micros:
+        return self._clock.wall() + self._offset
+
+    def since_boot(self) -> Micros:
+        return self._clock.since_boot()

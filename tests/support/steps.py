@@ -6,6 +6,7 @@ from functools import partial
 import psycopg
 
 from windlass.store.contract import Store
+from windlass.store.postgres.connection.address import parse_address
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.records.migrate import STEPS, VERSION, Step, bring_up
@@ -28,7 +29,7 @@ async def take_step(store: Store, *, breaking: bool) -> None:
         case SqliteStore():
             await store._threads._writer.run(partial(_change_sqlite, breaking=breaking))
         case PostgresStore():
-            await asyncio.to_thread(_change_postgres, store.address, breaking=breaking)
+            await asyncio.to_thread(_change_postgres, parse_address(store.address, "").dsn, breaking=breaking)
         case RedisStore():
             await bring_up(store._access, VERSION, (*STEPS, Step(NAME, _change_redis, breaking)))
         case _:

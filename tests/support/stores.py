@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from tests.support.limits.places import limited_place, limited_place_without_faults
+from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.places import behind_pooler, postgres_place
 from tests.support.servers.redis_places import redis_cluster_place, redis_place
 from windlass.store.clock import Clock
@@ -23,6 +25,8 @@ class Kind(NamedTuple):
     """Open the store that lives in a test's own folder."""
     lasting: bool = True
     """Whether the jobs are there after closing and opening again."""
+    notifies: bool = True
+    """Whether other processes are told at once; else they look from time to time."""
 
 
 def sqlite_file(folder: Path, clock: Clock) -> Store:
@@ -55,6 +59,35 @@ def postgres_url(folder: Path) -> str:
     return postgres_place(folder, _migrated)
 
 
+def yugabyte(folder: Path, clock: Clock) -> Store:
+    """The YugabyteDB profile of the PostgreSQL store, on the PostgreSQL of the test run."""
+    return open_store(yugabyte_url(folder), clock=clock)
+
+
+def yugabyte_url(folder: Path) -> str:
+    """Its address; its tables are there, with four buckets."""
+    return with_profile(postgres_place(folder, _migrated_profile))
+
+
+def yugabyte_limits(folder: Path, clock: Clock) -> Store:
+    """The profile where YugabyteDB's limits are enforced, round trips take long, and one statement of ten fails."""
+    return open_store(yugabyte_limits_url(folder), clock=clock)
+
+
+def yugabyte_limits_url(folder: Path) -> str:
+    """Its address; its tables are there."""
+    return with_profile(limited_place(folder, _migrated_profile))
+
+
+def with_profile(url: str) -> str:
+    """The address with the profile."""
+    return f"{url}{'&' if '?' in url else '?'}profile=yugabyte&buckets=4"
+
+
+def _migrated_profile(url: str) -> None:
+    _migrated(with_profile(url))
+
+
 def redis(folder: Path, clock: Clock) -> Store:
     """A prefix of its own on the Redis of the test run."""
     return open_store(redis_place(folder), clock=clock)
@@ -79,18 +112,25 @@ def _migrated(url: str) -> None:
 
 STORES: dict[str, Kind] = {
     "postgres": Kind(postgres),
-    "postgres-pgbouncer": Kind(postgres_pgbouncer),
+    "postgres-pgbouncer": Kind(postgres_pgbouncer, notifies=False),
     "redis": Kind(redis),
     "redis-cluster": Kind(redis_cluster),
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),
+    "yugabyte": Kind(yugabyte, notifies=False),
+    "yugabyte-limits": Kind(yugabyte_limits, notifies=False),
 }
+
+if is_named():
+    STORES["yugabyte-named"] = Kind(lambda folder, clock: open_store(named_yugabyte_place(folder), clock=clock))
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)
 
 HOSTS: dict[str, Callable[[Path], Any]] = {
     "postgres": lambda folder: psycopg.connect(postgres_url(folder)),
+    # A caller tries again by itself: its own statements do not fail here.
+    "yugabyte-limits": lambda folder: psycopg.connect(limited_place_without_faults(folder, _migrated_profile)),
     "sqlite-stdlib": lambda folder: sqlite3.connect(folder / "windlass.db"),
 }
 """Of stores that can take part in a caller's transaction: name → a caller's connection, with commit and rollback."""

@@ -8,9 +8,10 @@ import apsw
 import psycopg
 import redis
 
+from tests.support.limits.places import bare_limited_place
 from tests.support.servers.places import copy_postgres_place, postgres_place
 from tests.support.servers.redis_places import redis_place, shared_redis
-from tests.support.stores import postgres_url
+from tests.support.stores import postgres_url, with_profile, yugabyte_limits_url, yugabyte_url
 from tests.torture.scene import Scene
 from windlass.store.redis.connection.address import parse_address
 
@@ -84,14 +85,51 @@ class PostgresGround:
         copy_postgres_place(source, target)
 
     def rows(self, path: Path) -> Rows:
-        with psycopg.connect(self.url(path)) as database:
-            tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'windlass'").fetchall()
-            # When the schema was made, and which database this is, is different each time.
-            kept = sorted(name for (name,) in tables if name not in ("schema", "identity"))
-            return {
-                name: sorted(database.execute(_ALL_OF.get(name, f"SELECT * FROM windlass.{name}".encode())), key=repr)
-                for name in kept
-            }
+        return rows_of(self.url(path))
+
+
+def rows_of(url: str) -> Rows:
+    """Everything in the tables of a database."""
+    with psycopg.connect(url) as database:
+        tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'windlass'").fetchall()
+        # When the schema was made, and which database this is, is different each time.
+        kept = sorted(name for (name,) in tables if name not in ("schema", "identity"))
+        return {name: _rows(database, name) for name in kept}
+
+
+def _rows(database: "psycopg.Connection[Any]", name: str) -> list[Any]:
+    cursor = database.execute(_ALL_OF.get(name, f"SELECT * FROM windlass.{name}".encode()))
+    columns = [column.name for column in cursor.description or ()]
+    # A random part of a key.
+    kept = [place for place, column in enumerate(columns) if column != "part"]
+    return sorted((tuple(row[place] for place in kept) for row in cursor), key=repr)
+
+
+class YugabyteGround(PostgresGround):
+    """The same with the YugabyteDB profile, whose migrations are steps."""
+
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return super().is_piecemeal(scene) or scene.verb == "migrate"
+
+    def bare(self, path: Path) -> str:
+        return with_profile(postgres_place(path))
+
+    def url(self, path: Path) -> str:
+        return yugabyte_url(path)
+
+    def rows(self, path: Path) -> Rows:
+        found = rows_of(postgres_place(path))
+        return {name: rows for name, rows in found.items() if name != "conflicts"}
+
+
+class LimitsGround(YugabyteGround):
+    """The YugabyteDB profile, through the proxy that fails."""
+
+    def bare(self, path: Path) -> str:
+        return with_profile(bare_limited_place(path))
+
+    def url(self, path: Path) -> str:
+        return yugabyte_limits_url(path)
 
 
 STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "fire", "migrate", "park")
@@ -140,4 +178,10 @@ def _content(client: redis.Redis, key: bytes) -> list[Any]:
     return sorted(client.smembers(key))
 
 
-GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}
+GROUNDS: dict[str, Ground] = {
+    "postgres": PostgresGround(),
+    "redis": RedisGround(),
+    "sqlite": SqliteGround(),
+    "yugabyte": YugabyteGround(),
+    "yugabyte-limits": LimitsGround(),
+}

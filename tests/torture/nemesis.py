@@ -203,6 +203,13 @@ class Nemesis:
             turn_down(self.yard, self.dice.randint(1, MOST))
 
 
+class RemoteNemesis(Nemesis):
+    """The same where the store is on a server that is not touched."""
+
+    def _freeze(self, victims: list[int]) -> None:
+        signal_all(victims, signal.SIGSTOP)
+
+
 def _kill(pid: int) -> None:
     with suppress(ProcessLookupError):
         signal_all([pid], signal.SIGKILL)

@@ -1,15 +1,14 @@
 """Faults of a PostgreSQL server, which hit all processes, besides those of workers and producers."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
 
-from tests.support.processes import let_pass, signal_all
+from tests.support.processes import let_pass
 from tests.support.servers.postgres import Mode, PostgresServer
 from tests.torture.faults.choice import Weighted
-from tests.torture.nemesis import Nemesis
+from tests.torture.nemesis import RemoteNemesis
 from tests.torture.roles import ROLE
 from tests.torture.yard import Yard
 from windlass import WindlassError
@@ -19,11 +18,12 @@ SHORT = "20ms"
 """A statement_timeout that most statements keep, and some do not."""
 
 
-class ServerNemesis(Nemesis):
+class ServerNemesis(RemoteNemesis):
     """Kills connections and the server itself, cuts statements short, and holds a snapshot all the time."""
 
-    def __init__(self, yard: Yard, seed: int, server: PostgresServer) -> None:
+    def __init__(self, yard: Yard, seed: int, server: PostgresServer, role: str = ROLE) -> None:
         self._server = server
+        self._role = role
         super().__init__(yard, seed)
 
     def _short_faults(self) -> Weighted:
@@ -40,9 +40,6 @@ class ServerNemesis(Nemesis):
         with suppress(psycopg.OperationalError), psycopg.connect(self._server.dsn()) as reader:
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM windlass.jobs")
             yield
-
-    def _freeze(self, victims: list[int]) -> None:
-        signal_all(victims, signal.SIGSTOP)
 
     def _kill_connections(self, place: int) -> None:
         share = self.dice.choice([0.2, 0.5, 1])
@@ -61,13 +58,13 @@ class ServerNemesis(Nemesis):
         """For new connections; a runner that cannot renew while others can loses its lease, and that is right."""
         every_worker = [pid for worker in self.workers for pid in worker.tree()]
         with self.fault("cut statements short", every_worker):
-            self._server.address.execute(f"ALTER ROLE {ROLE} SET statement_timeout = '{SHORT}'")
+            self._server.address.execute(f"ALTER ROLE {self._role} SET statement_timeout = '{SHORT}'")
             self._kill_connections(place)
             let_pass(self.dice.uniform(0.5, 2))
             # Said by somebody whom it does not hit.
             with self._server.address.connect() as peace:
                 peace.execute("SET statement_timeout = 0")
-                peace.execute(f"ALTER ROLE {ROLE} RESET statement_timeout".encode())
+                peace.execute(f"ALTER ROLE {self._role} RESET statement_timeout".encode())
                 peace.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS}")
 
     def _cancel_some(self, place: int) -> None:

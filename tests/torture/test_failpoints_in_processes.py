@@ -33,13 +33,13 @@ TROUBLES += [",".join(f"{verb}.after_commit=cut" for verb in VERBS)]
 TROUBLE_NAMES = [f"{store}-{name}" for store, name in product(sorted(GROUNDS), ("failed", "cut before", "cut after"))]
 # Where a verb meets a commit is the same on every store; the others are for what is peculiar to a server.
 TELLING = [points for points in KILLS if points.startswith(("enqueue.after", "claim.", "settle.", "renew."))]
-DEATHS = [*product(("postgres", "redis"), TELLING), *product(("sqlite",), KILLS)]
+DEATHS = [*product(("postgres", "redis", "yugabyte"), TELLING), *product(("sqlite",), KILLS)]
 ALL = [*DEATHS, *product(sorted(GROUNDS), TROUBLES)]
 QUICK = {
     ("postgres", "claim.after_commit=kill"),
     ("redis", "settle.before_commit=kill"),
     *product(("sqlite",), (points for points in TELLING if "after_commit=kill" in points)),
-    *product(GROUNDS, TROUBLES[-1:]),
+    *product(sorted(GROUNDS.keys() - {"yugabyte", "yugabyte-limits"}), TROUBLES[-1:]),
 }
 """What `make test` runs."""
 

@@ -11,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.limits.faults import Limits
+from tests.support.limits.machine import LimitsProxy
+from tests.support.limits.role import ROLE as LIMITED
+from tests.support.limits.role import limit_database
+from tests.support.servers.named_yugabyte import VARIABLE as NAMED
+from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.redis import RedisServer, new_redis
+from tests.support.stores import with_profile
 from tests.torture.faults import rights_redis
 from tests.torture.faults.choice import VARIABLE, Kind, wanted
 from tests.torture.kinds import of_postgres, of_redis, of_sqlite
-from tests.torture.nemesis import Nemesis
+from tests.torture.nemesis import Nemesis, RemoteNemesis
 from tests.torture.redis_nemesis import RedisNemesis
 from tests.torture.roles import make_role
 from tests.torture.rules import touched
@@ -52,6 +59,61 @@ def test_a_minute_of_faults_of_a_server_too_breaks_no_law(
 ) -> None:
     # Longer leases: here only time tells who is dead, and on a busy machine a second is nothing.
     yard = Yard(tmp_path, url=make_role(postgres_server), lease="3s")
+    monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+    try:
+        yard.app.stats.counts()
+        nemesis = ServerNemesis(yard, seed, postgres_server)
+        with nemesis.old_snapshot():
+            spend(nemesis, of_postgres(nemesis, postgres_server), seconds)
+    finally:
+        yard.close()
+
+
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_under_the_limits_of_yugabytedb_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float, postgres_server: PostgresServer
+) -> None:
+    """Meanwhile one statement of ten and one commit of ten fail, and every round trip takes 1 to 5 ms longer."""
+    with LimitsProxy("127.0.0.1", postgres_server.port, Limits(seed=seed)) as proxy:
+        url = with_profile(proxy.through(limit_database(postgres_server.dsn())))
+        yard = Yard(tmp_path, url=url, lease="5s", tables=postgres_server.dsn())
+        monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+        try:
+            yard.app.stats.counts()
+            nemesis = ServerNemesis(yard, seed, postgres_server, LIMITED)
+            # Rights given back would be rights to the table.
+            long = {
+                name: kind for name, kind in of_postgres(nemesis, postgres_server).items() if "rights" not in name
+            }
+            with nemesis.old_snapshot():
+                spend(nemesis, long, seconds)
+        finally:
+            yard.close()
+        print(json.dumps(proxy.counts))
+        assert min(proxy.counts[f"failed {what}"] for what in ("statements", "explicit commits", "implicit commits"))
+
+
+@pytest.mark.skipif(not is_named(), reason=f"{NAMED} names no cluster")
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_on_yugabyte_named_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float
+) -> None:
+    """Faults of workers and producers only: its servers are not ours to stop."""
+    yard = Yard(tmp_path, url=named_yugabyte_place(tmp_path), lease="5s")
+    monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
+    try:
+        nemesis = RemoteNemesis(yard, seed)
+        spend(nemesis, {}, seconds)
+    finally:
+        yard.close()
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("seed", "seconds"), LONG)
+def test_a_minute_of_faults_with_the_yugabytedb_profile_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, seconds: float, postgres_server: PostgresServer
+) -> None:
+    yard = Yard(tmp_path, url=with_profile(make_role(postgres_server)), lease="3s")
     monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
     try:
         yard.app.stats.counts()

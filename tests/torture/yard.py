@@ -15,6 +15,7 @@ from tests.support.processes import Process, Processes
 from windlass import App
 from windlass.observe.history import HISTORY_FOLDER, History
 from windlass.store.open import open_store
+from windlass.store.postgres.connection.address import parse_address as parse_server
 from windlass.store.records import Rescued
 from windlass.store.redis.connection.address import parse_address
 from windlass.store.redis.records.keys import KeyMap
@@ -26,10 +27,17 @@ class Yard:
     """Where jobs are enqueued, worked on, interfered with, and recounted."""
 
     def __init__(
-        self, folder: Path, environment: Mapping[str, str] | None = None, *, url: str | None = None, lease: str = "1s"
+        self,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        url: str | None = None,
+        lease: str = "1s",
+        tables: str | None = None,
     ) -> None:
-        """On a file in the folder, or at `url`."""
+        """On a file in the folder, or at `url`; `tables` is the address for a look into its tables, if not `url`."""
         self.folder = folder
+        self._tables = tables
         self._lease = lease
         self.lease = float(lease.removesuffix("s"))
         """Seconds."""
@@ -67,9 +75,10 @@ class Yard:
 
     def leases(self) -> list[str]:
         """The runners that have a lease; the contract has no word for that, so we look into the tables."""
-        if self.app.store.startswith("postgresql:"):
-            with psycopg.connect(self.app.store) as server:
-                return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
+        if self.app.store.startswith(("postgresql:", "yugabyte:")):
+            place = parse_server(self.app.store, "")
+            with psycopg.connect(self._tables or place.dsn) as server:
+                return [row[0] for row in server.execute(f"SELECT runner FROM {place.schema}.leases".encode())]
         if self.app.store.startswith("redis:"):
             address = parse_address(self.app.store, "")
             (key,) = KeyMap(address.prefix).global_keys(("leases",))

@@ -27,7 +27,7 @@ from windlass.client.runtime import loops
 from windlass.core.events import Emit
 from windlass.core.moments import parse_duration
 from windlass.observe.logs import check_format, log_events
-from windlass.store.open import open_store
+from windlass.store.open import open_store, raise_buckets
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.store_retry import retry_within
 
@@ -134,15 +134,28 @@ async def _coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> 
     await coordinate(home, health, emit)
 
 
-def migrate(store: OwnStoreOption = None, app: AppOption = None) -> None:
+def migrate(
+    store: OwnStoreOption = None,
+    app: AppOption = None,
+    buckets: Annotated[
+        int | None,
+        typer.Option("--buckets", help="YugabyteDB: raise the number of buckets to this, while workers run."),
+    ] = None,
+) -> None:
     """Migrate the store's tables or keys."""
-    applied = asyncio.run(_migrate(reach(store, app, make=True, default=app is not None, through_server=False).store))
-    typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+    home = reach(store, app, make=True, default=app is not None, through_server=False)
+    for line in asyncio.run(_migrate(home.store, buckets)):
+        typer.echo(line)
 
 
-async def _migrate(address: str) -> list[str]:
+async def _migrate(address: str, buckets: int | None) -> list[str]:
     store = open_store(address)
     try:
-        return await store.migrate()
+        applied = await store.migrate()
     finally:
         await store.close()
+    lines = [f"applied {name}" for name in applied] or ["The schema is up to date."]
+    if buckets is not None:
+        before = await raise_buckets(address, buckets)
+        lines.append(f"{buckets} buckets, {before} before" if before != buckets else f"There are {buckets} buckets.")
+    return lines

@@ -4,7 +4,7 @@ import inspect
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from windlass.core.events import Emit, Event, HintsUnavailable, LeaseExpired
 from windlass.core.jobs.job import Enqueued, NewJob
@@ -22,7 +22,18 @@ Count = Callable[..., None]
 
 def measure_calls(store: Store, figures: Figures | None) -> Store:
     """The same store, with its calls measured if there are figures."""
-    return store if figures is None or is_measured(store) else cast(Store, _Measured(store, figures))
+    if figures is None or is_measured(store):
+        return store
+    if isinstance(store, _HasConflicts):
+        store.count_conflicts(lambda: figures.count_total("conflicts"))
+    return cast(Store, _Measured(store, figures))
+
+
+@runtime_checkable
+class _HasConflicts(Protocol):
+    """A store whose calls may conflict with others, and are repeated then."""
+
+    def count_conflicts(self, count: Callable[[], None]) -> None: ...
 
 
 def count_events(emit: Emit, figures: Figures | None) -> Emit:

@@ -45,6 +45,10 @@ _QUEUE_COUNTERS = {
 _TOTALS = {
     "windlass_leases_lost": ("leases_lost", "Leases of runners that expired before they were renewed."),
     "windlass_hints_lost": ("hints_lost", "Times that wake-up hints stopped arriving."),
+    "windlass_store_conflicts": (
+        "conflicts",
+        "Serialization failures and deadlocks after which a call was repeated.",
+    ),
 }
 
 

@@ -24,9 +24,9 @@ _BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
 
 
 @cache
-def migrations_of(package: str) -> list[Migration]:
-    """Every step in the folder `migrations` of a store's package, in order."""
-    folder = resources.files(package).joinpath("migrations")
+def migrations_of(package: str, profile: str = "") -> list[Migration]:
+    """Every step in the folder `migrations` of a store's package, or in that of a profile there, in order."""
+    folder = resources.files(package).joinpath("migrations", profile)
     files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [_migration(name, folder.joinpath(name).read_text()) for name in files]
 

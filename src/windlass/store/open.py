@@ -5,14 +5,14 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from windlass.errors import ConfigError
+from windlass.errors import ConfigError, InvalidOption
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
 from windlass.store.doctor import Examination
 from windlass.store.records import ProcessRole
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
-POSTGRES = ("postgresql", "postgres")
+POSTGRES = ("postgresql", "postgres", "yugabyte")
 REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 _SQLALCHEMY = re.compile(r"(?P<store>postgres(?:ql)?)\+(?P<driver>\w+):|(?P<file>sqlite)\+(?:pysqlite|aiosqlite):")
 _RELATIVE_FILE = re.compile(r"sqlite:///(?![/~?#]|:memory:)(?P<path>[^?#]+)(?P<options>.*)", re.DOTALL)
@@ -37,7 +37,7 @@ def open_store(
         return SqliteStore(database, clock=clock, deadline=deadline)
     if scheme in POSTGRES:
         try:
-            from windlass.store.postgres.connection.connect import parse_address as parse_postgres
+            from windlass.store.postgres.connection.address import parse_address as parse_postgres
             from windlass.store.postgres.store import PostgresStore
         except ImportError as error:
             raise _not_installed(url, error) from error
@@ -71,7 +71,7 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
         return await asyncio.to_thread(examine_file, address, clock or SystemClock(), deep=deep)
     if scheme in POSTGRES:
         try:
-            from windlass.store.postgres.connection.connect import parse_address as parse_postgres
+            from windlass.store.postgres.connection.address import parse_address as parse_postgres
             from windlass.store.postgres.doctor.examine import examine as examine_server
         except ImportError as error:
             raise _not_installed(url, error) from error
@@ -105,10 +105,20 @@ async def discard(url: str) -> None:
 
         await discard_prefix(parse_redis(url, redact(url)), redact(url))
         return
-    from windlass.store.postgres.connection.connect import parse_address as parse_postgres
+    from windlass.store.postgres.connection.address import parse_address as parse_postgres
     from windlass.store.postgres.store import discard as discard_schema
 
     await discard_schema(parse_postgres(url, redact(url)), redact(url))
+
+
+async def raise_buckets(url: str, buckets: int) -> int:
+    """Give the store at `url` more buckets; returns how many it had. Only YugabyteDB has any."""
+    if url.partition(":")[0] not in POSTGRES:
+        raise InvalidOption("buckets", "are of yugabyte:// only")
+    from windlass.store.postgres.connection.address import parse_address as parse_postgres
+    from windlass.store.postgres.verbs.raise_buckets import raise_buckets as raise_in_schema
+
+    return await raise_in_schema(parse_postgres(url, redact(url)), redact(url), buckets)
 
 
 def _not_installed(url: str, error: ImportError, extra: str = "postgres") -> ConfigError:
@@ -123,7 +133,10 @@ def _unknown(url: str) -> ConfigError:
         )
     if scheme in ("http", "https"):
         return ConfigError(f"{redact(url)} is a REST server and no store: use windlass.remote.RemoteApp for it")
-    known = "sqlite:///file.db, postgresql://user@host/database and redis://host:6379/0, or SQLAlchemy's spelling"
+    known = (
+        "sqlite:///file.db, postgresql://user@host/database, yugabyte://user@host/database and redis://host:6379/0, "
+        "or SQLAlchemy's spelling"
+    )
     return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has {known}")
 
 

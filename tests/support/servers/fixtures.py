@@ -8,6 +8,7 @@ import pytest
 from _pytest.fixtures import FixtureDef
 
 from tests.support.servers.address import Address
+from tests.support.servers.named_yugabyte import drop_named_yugabyte_places
 from tests.support.servers.pgbouncer import PgBouncer, pgbouncer
 from tests.support.servers.places import VARIABLE, postgres_place, shared_server
 from tests.support.servers.postgres import PostgresServer, new_server
@@ -18,11 +19,12 @@ from tests.support.servers.redis_sentinel import RedisSentinels, new_sentinels
 
 
 def pytest_fixture_post_finalizer(fixturedef: FixtureDef[object]) -> None:
-    """With a test's folder goes what it kept in Redis: that is memory."""
+    """With a test's folder goes what it kept in Redis: that is memory; and a schema of a named cluster is free."""
     if fixturedef.argname == "tmp_path" and fixturedef.cached_result is not None:
         folder = fixturedef.cached_result[0]
         if isinstance(folder, Path):
             drop_redis_places(folder)
+            drop_named_yugabyte_places(folder)
 
 
 @pytest.fixture(scope="session")

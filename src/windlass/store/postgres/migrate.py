@@ -5,15 +5,17 @@ deploy old workers run beside new ones.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import asyncpg
 
-from windlass.errors import StoreUnavailable
+from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.migrations import Migration, check_newer, migrations_of
 from windlass.store.postgres.connection.db import Db, Texts, in_schema
+from windlass.store.postgres.connection.profile import DEFAULT_BUCKETS, PLAIN, Profile
 from windlass.store.postgres.connection.session import Frame, Session
+from windlass.store.postgres.migrate_stepwise import apply_one_by_one, record_of, schema_table
 
 T = TypeVar("T")
 
@@ -67,9 +69,9 @@ LOCK = 0x77696E64
 """The advisory lock under which one process at a time changes the schema: `wind`."""
 
 
-def migrations() -> list[Migration]:
+def migrations(profile: Profile = PLAIN) -> list[Migration]:
     """Every step this version knows, in order."""
-    return migrations_of(__package__)
+    return migrations_of(__package__, profile.name)
 
 
 async def is_current(session: Session, texts: Texts) -> bool:
@@ -77,36 +79,56 @@ async def is_current(session: Session, texts: Texts) -> bool:
     if not await session.connection.fetchval("SELECT to_regclass($1)", in_schema("windlass.schema", texts.schema)):
         return False
     await check_schema(Db(session, texts))
-    found = await session.connection.fetchval(in_schema("SELECT max(number) FROM windlass.schema", texts.schema))
-    return (found or 0) >= migrations()[-1].number
+    steps = migrations(texts.profile)
+    rows = await session.connection.fetch(in_schema("SELECT number, name FROM windlass.schema", texts.schema))
+    check_profile(texts.schema, {row["number"]: row["name"] for row in rows}, steps)
+    return max((row["number"] for row in rows), default=0) >= steps[-1].number
+
+
+def check_profile(schema: str, applied: Mapping[int, str], steps: Sequence[Migration]) -> None:
+    """Refuse the tables of another profile."""
+    first = applied.get(steps[0].number, steps[0].name)
+    if first != steps[0].name:
+        raise SchemaMismatch(
+            f"the schema {schema} begins with step {first}, not {steps[0].name}: with and without ?profile=yugabyte "
+            "the tables differ; use another schema, or the address it was made with"
+        )
+
+
+async def buckets_of(session: Session, texts: Texts) -> int:
+    """How many buckets the tables have; a schema without them has one."""
+    if not texts.profile.name:
+        return 1
+    number = await session.connection.fetchval(in_schema("SELECT count(*) FROM windlass.due_watermark", texts.schema))
+    return int(number)
 
 
 async def check_schema(db: Db) -> None:
     """Refuse a schema that a newer Windlass made incompatible."""
-    newer = await db.rows("newer_steps", {"newest": migrations()[-1].number})
+    newer = await db.rows("newer_steps", {"newest": migrations(db.profile)[-1].number})
     check_newer(f"the schema {db.schema}", [(name, breaking) for name, breaking in newer])
 
 
 async def migrate(
-    session: Session, texts: Texts, frame: Frame = Session.transaction, obstacle: Obstacle | None = None
+    session: Session,
+    texts: Texts,
+    frame: Frame = Session.transaction,
+    obstacle: Obstacle | None = None,
+    buckets: int | None = None,
 ) -> list[str]:
-    """Apply missing steps in one transaction, one process at a time."""
+    """Apply missing steps: in one transaction, one process at a time, or statement by statement."""
+    if not texts.profile.advisory_locks:
+        return await apply_one_by_one(session, texts, frame, buckets or DEFAULT_BUCKETS)
     return await with_locks(session, texts, frame, lambda: _apply(session, texts.schema), obstacle or Obstacle())
 
 
 async def _apply(session: Session, schema: str) -> list[str]:
     await session.script(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))")
-    await session.script(
-        f'CREATE SCHEMA IF NOT EXISTS "{schema}";'
-        f'CREATE TABLE IF NOT EXISTS "{schema}".schema (number integer PRIMARY KEY, name text NOT NULL,'
-        " breaking boolean NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
-    )
+    for statement in schema_table(schema):
+        await session.script(statement)
     found = await session.connection.fetchval(f'SELECT coalesce(max(number), 0) FROM "{schema}".schema')
     missing = [step for step in migrations() if step.number > found]
     for step in missing:
         await session.script(in_schema(step.text, schema))
-        await session.script(
-            f'INSERT INTO "{schema}".schema (number, name, breaking) '
-            f"VALUES ({step.number}, '{step.name}', {step.breaking})"
-        )
+        await session.script(record_of(step, schema))
     return [step.name for step in missing]

@@ -10,6 +10,7 @@ from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.core.schedules.schedule import ScheduleSettings
+from windlass.core.stats.meter import Meter
 from windlass.core.why.facts import WhyFacts
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
@@ -50,7 +51,7 @@ from windlass.store.sql.documents import DocumentVerbs
 from windlass.store.sql.queues import QueueVerbs
 from windlass.store.sql.schedules import ScheduleVerbs, declare_missing
 from windlass.store.sql.session import SharedRole, announcing, reading, writing
-from windlass.store.sql.stats import StatsVerbs
+from windlass.store.sql.stats import StatsVerbs, record
 from windlass.store.sql.why_facts import why_facts
 
 ANNOUNCE_EVERY: Micros = SECOND // 10
@@ -274,3 +275,8 @@ class PostgresStats(Role, StatsVerbs):
     """Meters and samples."""
 
     oldest = reading(oldest)
+
+    async def record(self, meters: Sequence[Meter]) -> None:
+        await self._access.write(lambda db: record(db, meters))
+        if self._access.server.address.profile.has_buckets:
+            await self._access.server.conflicts.keep(self._access)

@@ -1,12 +1,14 @@
 """The PostgreSQL store: a server and its roles."""
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
 
 from windlass.store.clock import Clock
 from windlass.store.postgres.connection.access import CONNECT_SECONDS, Access, ConnectionRole, Server
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Texts
 from windlass.store.postgres.connection.hints import Hints
 from windlass.store.postgres.connection.session import Session
@@ -29,6 +31,7 @@ from windlass.store.postgres.roles import (
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
 from windlass.store.postgres.verbs.prune import Pruner
+from windlass.store.postgres.verbs.raise_buckets import learn_buckets
 from windlass.store.records import ProcessRole
 
 T = TypeVar("T")
@@ -88,7 +91,7 @@ class PostgresStore:
         self._sweeper = KeySweeper()
         self._pruner = Pruner()
         named = _as_it_is if server.failpoints is None else server.failpoints.named
-        claims = Claims(hints.announce)
+        claims = Claims(hints.announce, server)
         self.jobs = named(PostgresJobs(access, hints, enqueuer, claims))
         self.operator = named(PostgresOperator(access, hints, self._pruner))
         self.queues = named(PostgresQueues(access, hints))
@@ -109,6 +112,8 @@ class PostgresStore:
 
     async def tidy(self) -> None:
         """Raise watermarks, sweep concurrency keys, continue pruning."""
+        if self._server.texts.profile.has_buckets:
+            await self._access.read(learn_buckets)
         await self._watermarks.tidy(self._access)
         await self._sweeper.sweep_some(self._access)
         await self._pruner.catch_up(self._access)
@@ -117,6 +122,10 @@ class PostgresStore:
         """Opening migrates; returns the names of the steps this store applied."""
         await self._migrating.read(lambda db: db.now())
         return list(self._server.applied)
+
+    def count_conflicts(self, count: Callable[[], None]) -> None:
+        """Have each conflict counted after which a call is repeated."""
+        self._server.conflicts.on_conflict = self._renewals.conflicts.on_conflict = count
 
     async def check_schema(self) -> None:
         """Check for steps applied since this store was opened."""

@@ -6,22 +6,22 @@ SELECT id::text, attempt, queue, claim FROM windlass.held_jobs WHERE runner = :r
 -- jobs are above the watermarks; below are only dead entries. Pending ones are counted with the running ones among
 -- them, which the index does not tell apart, less those.
 WITH running AS MATERIALIZED (
-    SELECT queue, sort_priority, rank FROM windlass.held_jobs WHERE runner > ''
+    SELECT queue, sort_priority, rank /*yugabyte , bucket */ FROM windlass.held_jobs WHERE runner > ''
 )
 SELECT place.queue, 'pending', sum(found.jobs)::bigint
 FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT (
         SELECT count(*) FROM windlass.jobs
-        WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending'
+        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending'
     ) - (
         SELECT count(*) FROM running
-        WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank
+        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank
     ) AS jobs OFFSET 0
 ) AS found
 GROUP BY place.queue HAVING sum(found.jobs) <> 0
 UNION ALL
 SELECT queue, status, count(*) FROM windlass.jobs
-WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM windlass.due_watermark) GROUP BY queue, status
+WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT min(due) FROM windlass.due_watermark) GROUP BY queue, status
 UNION ALL
 SELECT queue, 'running', count(*) FROM running GROUP BY queue
 UNION ALL

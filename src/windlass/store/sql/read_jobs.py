@@ -95,10 +95,11 @@ async def list_jobs(db: Session, wanted: JobFilter, limit: int, cursor: str | No
     before = check_id(cursor, "cursor") if cursor else None
     page_end = max([await _page_end(db, table, before) for table in _scanned(wanted)], default="") or None
     bounds = _bound("id < :before::uuid", before) + _bound("id >= :page_end::uuid", page_end)
-    parts = [
+    selects = [
         f"SELECT {columns} FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id DESC LIMIT :limit"
         for table, columns, terms in _parts(wanted)
     ]
+    parts = [db.by_id(select, "DESC") for select in selects]
     if not parts:
         return Page((), None)
     values = {**_values(wanted), "before": before, "page_end": page_end, "limit": limit}
@@ -121,8 +122,9 @@ def _scanned(wanted: JobFilter) -> list[str]:
 async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
     """The id at which a page ends at the latest; empty if the table ends before."""
     where = _where(_bound("id < :before::uuid", before))
-    text = f"SELECT id::text FROM {table} AS found WHERE {where} ORDER BY found.id DESC LIMIT 1 OFFSET :rows"
-    rows = await db.select(text, {"before": before, "rows": MAX_ROWS_PER_PAGE})
+    text = f"SELECT id::text FROM {table} AS found WHERE {where} ORDER BY found.id DESC LIMIT :limit OFFSET :rows"
+    values = {"before": before, "rows": MAX_ROWS_PER_PAGE // db.buckets, "limit": 1}
+    rows = await db.select(db.by_id(text, "DESC"), values)
     return str(rows[0][0]) if rows else ""
 
 
@@ -130,7 +132,10 @@ async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None
     """Oldest first, after a given id."""
     bounds = _bound("id > :after::uuid", after)
     parts = [
-        f"SELECT id::text FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id LIMIT :limit"
+        db.by_id(
+            f"SELECT id::text FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id LIMIT :limit",
+            "ASC",
+        )
         for table, _, terms in _parts(wanted)
     ]
     if not parts:

@@ -23,6 +23,10 @@ class Session(Protocol):
     is_failed: str
     """The condition of failed jobs, as the index on them has it."""
 
+    @property
+    def buckets(self) -> int:
+        """Over how many buckets jobs are spread."""
+
     async def now(self) -> Micros:
         """The store's clock."""
 
@@ -34,6 +38,9 @@ class Session(Protocol):
 
     async def select(self, text: str, values: Values = NONE) -> list[Any]:
         """The rows of a statement that is built from constants, as PostgreSQL spells it."""
+
+    def by_id(self, select: str, order: str) -> str:
+        """A select of `:limit` rows of a table, named `found`, in the order of `id`, for one bucket or for each."""
 
     def wall_time(self, expires_at: Micros) -> Micros:
         """The end of a lease by the wall clock."""

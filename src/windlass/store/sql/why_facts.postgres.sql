@@ -6,7 +6,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             LIMIT :max_ahead::bigint
         ) AS job
         WHERE place.queue = :queue::text AND place.sort_priority < :sort_priority::integer LIMIT :max_ahead::bigint
@@ -14,7 +14,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
@@ -23,7 +23,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
             AND rank >= place.rank AND stage = 'pending' AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
@@ -32,7 +32,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             AND id <> :id::uuid
             LIMIT :max_ahead::bigint
         ) AS job
@@ -65,7 +65,7 @@ SELECT
 -- name: waiting_tenants
 -- Tenants with pending jobs at one priority of a fair queue, from tenant to tenant in the index, above the watermark.
 WITH RECURSIVE bottom AS MATERIALIZED (
-    SELECT rank FROM windlass.watermarks WHERE :fair::boolean AND queue = :queue::text AND sort_priority = :sort_priority::integer
+    SELECT min(rank) AS rank FROM windlass.watermarks WHERE :fair::boolean AND queue = :queue::text AND sort_priority = :sort_priority::integer
 ), walk (tenant_queue, n) AS (
     SELECT (
         SELECT tenant_queue FROM windlass.jobs

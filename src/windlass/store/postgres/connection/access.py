@@ -13,23 +13,27 @@ import msgspec
 
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.deadline import Call
 from windlass.store.postgres.connection.failpoints import armed_commits
 from windlass.store.postgres.connection.pool import Pool
+from windlass.store.postgres.connection.repeated_reads import RepeatedReads
+from windlass.store.postgres.connection.requirements import check_server, learn_notify
 from windlass.store.postgres.connection.session import Frame, Session
 from windlass.store.postgres.connection.trouble import (
     CANCELLED,
     READ_ONLY,
-    RETRIED,
     TROUBLE,
     UNSENT,
+    is_conflict,
     is_lost,
     state_of,
     translate,
 )
-from windlass.store.postgres.migrate import Obstacle, is_current, migrate
+from windlass.store.postgres.migrate import Obstacle, buckets_of, is_current, migrate
 
 T = TypeVar("T")
 Work = Callable[[Db], Awaitable[T]]
@@ -65,7 +69,10 @@ class Server:
     def __init__(self, address: Address, shown: str, clock: Clock | None, part: "ConnectionRole") -> None:
         self.address = address
         self.shown = shown
-        self.texts = Texts(address.schema, clock)
+        self.texts = Texts(address.schema, clock, address.profile)
+        self.notifies = address.notify
+        """Whether hints are sent and heard; where a profile has them off, only after they were tried."""
+        self.conflicts = Conflicts()
         self.applied: list[str] = []
         self.obstacle = Obstacle()
         """What blocks a migration of this process."""
@@ -128,9 +135,12 @@ class Server:
         """Prepare a new session; the first one migrates."""
         self._pooled = session.pooled
         if self.identity is None:
+            await check_server(session, self.address, self.shown)
+            self.notifies = await learn_notify(session, self.address, self.texts)
             if not await is_current(session, self.texts):
                 frame = Session.transaction if self.failpoints is None else self.failpoints.migration
-                self.applied += await migrate(session, self.texts, frame, self.obstacle)
+                self.applied += await migrate(session, self.texts, frame, self.obstacle, self.address.buckets)
+            self.texts.buckets = await buckets_of(session, self.texts)
             self.identity = await identify(Db(session, self.texts))
             self.obstacle.text = ""
         if self.on_open is not None:
@@ -143,7 +153,9 @@ class Server:
         for host in hosts:
             try:
                 seconds = CONNECT_SECONDS if len(hosts) == 1 else HOST_SECONDS
-                session = await connect(host, seconds, pooled=self._pooled, part=self._part.name)
+                session = await connect(
+                    host, seconds, pooled=self._pooled, part=self._part.name, profile=self.address.profile
+                )
             except TROUBLE as error:
                 problems.append(error)
             else:
@@ -193,7 +205,7 @@ class Access:
 
     async def read(self, work: Work[T]) -> T:
         """Read. Each statement sees what was committed before it began."""
-        return await self._run(work, _plainly)
+        return await self._run(work, _plainly, RepeatedReads)
 
     async def once(self, work: Work[T]) -> T:
         """Run a single statement: it is its own transaction, in one round trip."""
@@ -207,18 +219,18 @@ class Access:
         points = self.server.failpoints
         return frame if points is None else points.watched(frame)
 
-    async def _run(self, work: Work[T], frame: Frame) -> T:
+    async def _run(self, work: Work[T], frame: Frame, reads: type[RepeatedReads] | None = None) -> T:
         until = self._until
         call = Call(asyncio.get_running_loop().time() + self.seconds if until is None else until)
         try:
             async with call.limit:
                 for attempt in range(MAX_TRIES - 1):
                     try:
-                        return await self._try(work, frame, call)
+                        return await self._try(work, frame, call, reads)
                     except _Conflict:
                         # Nothing was done. With jitter, so that others with the same conflict do not retry in step.
                         await asyncio.sleep(random.uniform(0, 0.005 * (attempt + 1)))
-                return await self._try(work, frame, call)
+                return await self._try(work, frame, call, reads)
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
         except TimeoutError as error:
@@ -231,18 +243,21 @@ class Access:
         told = f"{self.server.shown}: no answer within {self.seconds:g} s{why}"
         return StoreUnavailable(told, maybe_done=maybe_done)
 
-    async def _try(self, work: Work[T], frame: Frame, call: Call) -> T:
+    async def _try(self, work: Work[T], frame: Frame, call: Call, reads: type[RepeatedReads] | None) -> T:
         pool = self.server.pool()
         try:
             session = await pool.take()
         except TROUBLE as error:
+            if is_conflict(error):  # while a new session was prepared
+                self.server.conflicts.add()
+                raise _Conflict(error) from error
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
         call.watch(session)
         try:
             await session.replan()
             async with frame(session):
-                return await work(Db(session, self.server.texts))
+                return await work(Db(reads(session, self.server.conflicts) if reads else session, self.server.texts))
         except WindlassError:
             raise
         except asyncio.CancelledError:
@@ -255,13 +270,16 @@ class Access:
                 raise error.__cause__ from None
             raise translate(error, self.server.shown) from error
         except TROUBLE as error:
-            if state_of(error) in RETRIED:
+            if is_conflict(error):
+                self.server.conflicts.add()
                 raise _Conflict(error) from error
             if session.alive and (is_lost(error) or state_of(error) == READ_ONLY):
                 session.drop()
             if isinstance(error, UNSENT) and not session.spoken and session.leaving is None:
                 raise _Conflict(error) from error
-            told = translate(error, self.server.shown, maybe_done=session.ending)
+            told = translate(
+                error, self.server.shown, maybe_done=session.ending, lost=self.server.address.profile.lost
+            )
             if session.leaving is not None and (is_lost(error) or state_of(error) == CANCELLED):
                 raise self._too_late(maybe_done=getattr(told, "maybe_done", False)) from error
             raise told from error

@@ -1,15 +1,12 @@
-"""Where the server is, and how a connection to it is opened: settings, detection of a pooler, TCP keepalive."""
+"""How a connection is opened: settings, detection of a pooler, TCP keepalive."""
 
 import os
-import re
 import socket
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
-import msgspec
 
-from windlass.errors import ConfigError
+from windlass.store.postgres.connection.profile import PLAIN, Profile
 from windlass.store.postgres.connection.session import CHECK, SETTINGS, Session, socket_of, without_check
 
 MAX_STATEMENT_SIZE = 100_000
@@ -38,107 +35,27 @@ _ARRAYS = [
 ]
 """Given to the driver, which would ask each server on each new connection: 3 ms of processor time."""
 
-DEFAULT_SCHEMA = "windlass"
-OPTIONS = ("schema", "notify", "connections")
-LIBPQ = (
-    "gsslib",
-    "krbsrvname",
-    "passfile",
-    "sslcert",
-    "sslcrl",
-    "sslkey",
-    "sslmode",
-    "sslnegotiation",
-    "sslpassword",
-    "sslrootcert",
-    "target_session_attrs",
-)
-"""Passed on to the driver, which takes other libpq options for server settings."""
-MAX_CONNECTIONS = 50
-MAX_SCHEMA_LENGTH = 50
-"""PostgreSQL allows 63; the channel of the hints contains the schema's name."""
-_SCHEMA = re.compile(rf"[a-z_][a-z0-9_]{{0,{MAX_SCHEMA_LENGTH - 1}}}")
 
-
-class Address(msgspec.Struct, frozen=True):
-    """Where the server is, which schema to use, and how to connect."""
-
-    dsn: str
-    """For the driver: with the password, without our options."""
-    schema: str = DEFAULT_SCHEMA
-    notify: bool = True
-    connections: int | None = None
-
-    @property
-    def hosts(self) -> list[str]:
-        """One address per host."""
-        parts = urlsplit(self.dsn)
-        user, at, hosts = parts.netloc.rpartition("@")
-        if "," not in hosts:
-            return [self.dsn]
-        return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")]
-
-    @property
-    def url(self) -> str:
-        """The whole address, for another process."""
-        options = {} if self.schema == DEFAULT_SCHEMA else {"schema": self.schema}
-        if not self.notify:
-            options["notify"] = "off"
-        if self.connections is not None:
-            options["connections"] = str(self.connections)
-        if not options:
-            return self.dsn
-        return self.dsn + ("&" if "?" in self.dsn else "?") + urlencode(options)
-
-
-def parse_address(url: str, shown: str) -> Address:
-    """The parsed address, or a ConfigError with all problems; `shown` is the address without secrets."""
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    problems = []
-    schema = options.pop("schema", DEFAULT_SCHEMA)
-    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_") or schema == "information_schema":
-        problems.append(
-            f"{shown}: schema is up to {MAX_SCHEMA_LENGTH} small letters, digits and underscores, not beginning with "
-            "a "
-            f"digit or pg_, not {schema!r}"
-        )
-    notify = options.pop("notify", "on")
-    if notify not in ("on", "off"):
-        problems.append(f"{shown}: notify is on or off, not {notify!r}")
-    connections = options.pop("connections", None)
-    if connections is not None and not (connections.isdecimal() and 1 <= int(connections) <= MAX_CONNECTIONS):
-        problems.append(f"{shown}: connections is a number from 1 to {MAX_CONNECTIONS}, not {connections!r}")
-    if not parts.path.strip("/"):
-        problems.append(f"{shown}: names no database; write postgresql://user@host/database")
-    if parts.fragment:
-        problems.append(f"{shown}: a # in a name or password must be written %23")
-    known = ", ".join((*OPTIONS, *LIBPQ))
-    problems += [f"{shown}: unknown option {name!r}; there are {known}" for name in options if name not in LIBPQ]
-    if problems:
-        raise ConfigError(problems)
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items())
-    dsn = f"postgresql://{parts.netloc}{parts.path}" + (f"?{query}" if query else "")
-    return Address(dsn, schema, notify == "on", None if connections is None else int(connections))
-
-
-async def connect(dsn: str, seconds: float, *, pooled: bool | None, part: str = "client") -> Session:
+async def connect(
+    dsn: str, seconds: float, *, pooled: bool | None, part: str = "client", profile: Profile = PLAIN
+) -> Session:
     """A new session; `pooled` is None while it is unknown whether there is a pooler.
 
     `part` and the process id are shown in pg_stat_activity.
     """
+    settings = {**SETTINGS, **profile.settings}
     if pooled:
         # Without a name: a pooler would have to set it anew each time it lends a connection.
-        return Session(await _connect(dsn, seconds, {}, 0), pooled=True)
+        return Session(await _connect(dsn, seconds, {}, 0), pooled=True, settings=settings)
     named = {"application_name": f"windlass {part} {os.getpid()}"}
     try:
-        connection = await _connect_set(dsn, seconds, {**named, **SETTINGS})
+        connection = await _connect_set(dsn, seconds, {**named, **settings})
     except asyncpg.PostgresError as error:
         if pooled is None and "startup parameter" in str(error):
             # Only a pooler refuses settings that every server has.
-            return await connect(dsn, seconds, pooled=True)
+            return await connect(dsn, seconds, pooled=True, profile=profile)
         raise
-    session = Session(connection, pooled=False)
+    session = Session(connection, pooled=False, settings=settings)
     try:
         found = pooled is None and await _is_pooled(connection)
     except BaseException:
@@ -146,7 +63,7 @@ async def connect(dsn: str, seconds: float, *, pooled: bool | None, part: str = 
         raise
     if found:
         session.drop()
-        return await connect(dsn, seconds, pooled=True)
+        return await connect(dsn, seconds, pooled=True, profile=profile)
     return session
 
 

@@ -1,6 +1,7 @@
 """What a verb works with: a connection, the clock, and the statements.
 
-In a statement `windlass.` stands for the schema, `:name` for a parameter, and `:now` for the store's clock.
+In a statement `windlass.` stands for the schema, `:name` for a parameter, and `:now` for the store's clock;
+`:horizon`, `:transaction`, `:notify` and `:skew` for expressions of the profile.
 """
 
 import re
@@ -12,7 +13,7 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.store.clock import Clock
-from windlass.store.sql.statements import statements_of
+from windlass.store.postgres.connection.profile import PLAIN, Profile, for_each_bucket
 
 SERVER_CLOCK = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
 """In a subselect, so that it is evaluated once per statement and not per row."""
@@ -26,11 +27,6 @@ class Statement(msgspec.Struct, frozen=True):
 
     text: str
     names: tuple[str, ...]
-
-
-def sql(name: str) -> str:
-    """The text of a statement."""
-    return statements_of("postgres")[name]
 
 
 def in_schema(text: str, schema: str) -> str:
@@ -88,23 +84,39 @@ class Statements(Protocol):
 
 
 class Texts:
-    """The prepared statements of one store, for its schema and clock."""
+    """The prepared statements of one store, for its schema, clock and profile."""
 
-    def __init__(self, schema: str, clock: Clock | None) -> None:
+    def __init__(self, schema: str, clock: Clock | None, profile: Profile = PLAIN) -> None:
         self.schema = schema
         self.clock = clock
+        self.profile = profile
+        self._buckets = 1
+        self._named: dict[str, str] = {}
         self._known: dict[tuple[str, Callable[..., Statement]], Statement] = {}
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets statements look at; more may be added while the process runs."""
+        return self._buckets
+
+    @buckets.setter
+    def buckets(self, number: int) -> None:
+        if number != self._buckets:
+            self._buckets, self._named = number, {}
 
     def named(self, name: str, prepare: Callable[..., Statement]) -> Statement:
         """A statement by its name."""
-        return self.made(sql(name), prepare)
+        text = self._named.get(name)
+        if text is None:
+            text = self._named[name] = for_each_bucket(self.profile.statement(name), self._buckets)
+        return self.made(text, prepare)
 
     def made(self, text: str, prepare: Callable[..., Statement]) -> Statement:
         """A statement by its text; their number is bounded, because none contains values."""
         found = self._known.get((text, prepare))
         if found is None:
-            made = prepare(in_schema(text, self.schema), server_clock=self.clock is None)
-            found = self._known[text, prepare] = made
+            whole = self.profile.filled(in_schema(text, self.schema))
+            found = self._known[text, prepare] = prepare(whole, server_clock=self.clock is None)
         return found
 
 
@@ -122,6 +134,20 @@ class Db:
     def schema(self) -> str:
         """The schema of the tables."""
         return self._texts.schema
+
+    @property
+    def profile(self) -> Profile:
+        """What differs from PostgreSQL."""
+        return self._texts.profile
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets statements look at."""
+        return self._texts.buckets
+
+    @buckets.setter
+    def buckets(self, number: int) -> None:
+        self._texts.buckets = number
 
     async def now(self) -> Micros:
         """The store's clock."""
@@ -143,6 +169,16 @@ class Db:
         """The rows of a statement given as text, which is built from constants only."""
         statement = self._texts.made(text, self._connection.prepare)
         return await self._connection.rows(statement, self._with_clock(values))
+
+    def by_id(self, select: str, order: str) -> str:
+        """The rows of each bucket in their order, merged: an index on the ids alone would have a hot end."""
+        if not self.profile.has_buckets:
+            return select
+        of_bucket = select.replace(" WHERE ", " WHERE found.bucket = bucket.bucket AND ", 1)
+        return (
+            "SELECT part.* FROM windlass.due_watermark AS bucket "
+            f"CROSS JOIN LATERAL ({of_bucket}) AS part ORDER BY part.id {order} LIMIT :limit"
+        )
 
     def wall_time(self, expires_at: Micros) -> Micros:
         """Leases end by the server's clock."""

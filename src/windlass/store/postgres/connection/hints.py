@@ -19,6 +19,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.drive import running_loop
 from windlass.store.postgres.connection.access import Access, Server
+from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.session import Session
 
 SLACK_SECONDS = 0.001
@@ -52,10 +53,10 @@ class Hints:
         self._tasks: set[asyncio.Task[None]] = set()
         self._queues: frozenset[str] | None = None
         self._heard = asyncio.Event()
-        self.silence: str | None = None if server.address.notify else "the store's address says ?notify=off"
+        self.silence: str | None = None if server.notifies else why_no_hints(server.address)
         """Why no notification arrives here; None: one did, or it was not tried."""
         server.on_loop_end = self._on_loop_end
-        if listening and server.address.notify:
+        if listening and server.notifies:
             server.on_open = self._listen
 
     def cursor(self) -> int:
@@ -89,7 +90,7 @@ class Hints:
 
     def next(self, queues: Collection[str]) -> Hint:
         """The hint of an enqueue; if it is not `given`, call `later` after the commit."""
-        if not self._server.address.notify:
+        if not self._server.notifies:
             return Hint(self._channel, given=False)
         if self._spend():
             return Hint(self._channel, given=False)
@@ -104,7 +105,7 @@ class Hints:
 
     def always(self) -> Hint:
         """The hint of a caller's transaction, never delayed: we do not know when it commits."""
-        return Hint(self._channel, given=self._server.address.notify)
+        return Hint(self._channel, given=self._server.notifies)
 
     def announce(self) -> None:
         """Jobs became pending, in whichever queue."""
@@ -116,7 +117,7 @@ class Hints:
 
     def later(self, queues: Collection[str]) -> None:
         """Notify these queues as soon as there is a token."""
-        if not self._server.address.notify or not queues:
+        if not self._server.notifies or not queues:
             return
         loop = asyncio.get_running_loop()
         self._delayed.setdefault(loop, set()).update(queues)
@@ -163,6 +164,9 @@ class Hints:
         if session.pooled:
             self.silence = "a pooler is in between, which passes on none"
             return
+        if not self._server.notifies:
+            self.silence = "the server refuses LISTEN or NOTIFY"
+            return
         self._heard.clear()
         await session.connection.add_listener(self._channel, self._on_notice)
         await session.connection.fetch("SELECT pg_notify($1, $2)", self._channel, PROBE)
@@ -193,6 +197,13 @@ class Hints:
         """The loop ends: send its delayed hints."""
         if queues := sorted(self._delayed.pop(asyncio.get_running_loop(), ())):
             await self._notify(queues)
+
+
+def why_no_hints(address: Address) -> str:
+    """Why hints are off."""
+    if address.profile.name:
+        return "hints are off on YugabyteDB, unless the store's address says ?notify=on"
+    return "the store's address says ?notify=off"
 
 
 def _wake(waiter: "asyncio.Future[None]") -> None:

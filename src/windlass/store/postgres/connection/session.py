@@ -93,10 +93,12 @@ class StandbyWait:
 class Session:
     """A connection and how it may be used."""
 
-    def __init__(self, connection: "asyncpg.Connection[Any]", *, pooled: bool) -> None:
+    def __init__(
+        self, connection: "asyncpg.Connection[Any]", *, pooled: bool, settings: Mapping[str, str] = SETTINGS
+    ) -> None:
         self.connection = connection
         self.pooled = pooled
-        self._settings = {name: value for name, value in SETTINGS.items() if name != "default_transaction_isolation"}
+        self._settings = {name: value for name, value in settings.items() if name != "default_transaction_isolation"}
         """Set in each transaction, behind a pooler."""
         self._open = False
         self.ending = False
@@ -120,6 +122,11 @@ class Session:
     def alive(self) -> bool:
         """Whether it is usable, as far as is known."""
         return self._leaving is None and not self.connection.is_closed()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether several statements are one transaction now."""
+        return self._open
 
     @property
     def leaving(self) -> "asyncio.Task[None] | None":

@@ -12,6 +12,9 @@ from windlass.store.records import RowsHeld
 RETRIED = ("40001", "40P01")
 """Serialization failures and deadlocks: nothing was done, and trying again helps."""
 
+RESTART = "restart read required"
+"""YugabyteDB: a row was written at a time that may be before or after the statement's. Its state is 40001, too."""
+
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 """Errors of the server or the connection; anything else is a bug of ours.
 
@@ -65,10 +68,18 @@ def is_lost(error: BaseException) -> bool:
     return isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError | asyncio.TimeoutError)
 
 
-def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> WindlassError:
+def is_conflict(error: BaseException) -> bool:
+    """Whether the transaction was rolled back because of others, and trying it again helps."""
+    return state_of(error) in RETRIED or (RESTART in str(error).lower() and not is_lost(error))
+
+
+def translate(
+    error: BaseException, shown: str, *, maybe_done: bool = False, lost: tuple[str, ...] = ()
+) -> WindlassError:
     """A WindlassError that says what to do; `shown` is the address without secrets.
 
-    An error that the server reports was rolled back; only a lost connection leaves the outcome unknown.
+    An error that the server reports was rolled back; only a lost connection leaves the outcome unknown, and in some
+    profiles an error of the classes `lost`: the server itself may have waited for an answer in vain.
     """
     if isinstance(error, WindlassError):
         return error
@@ -81,7 +92,7 @@ def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> 
         sentence = f"{shown}: {_said(error)}" + (f"; {advice}" if advice else "")
         if state == LOCK_NOT_HAD:
             return RowsHeld(sentence)
-        unsure = maybe_done and is_lost(error)
+        unsure = maybe_done and (is_lost(error) or state[:2] in lost)
         return StoreUnavailable(sentence, maybe_done=unsure, lasting=state.startswith(_LASTING))
     if isinstance(error, TimeoutError):
         return StoreUnavailable(f"{shown}: no answer in time", maybe_done=maybe_done)

@@ -62,7 +62,7 @@ async def check_idempotency_keys(db: Db) -> AsyncIterator[Finding]:
 
 async def check_schema(db: Db) -> AsyncIterator[Finding]:
     """Which steps are applied; newer compatible ones are a note."""
-    steps, there = migrations(), await db.rows("examine_schema", {"schema": db.schema})
+    steps, there = migrations(db.profile), await db.rows("examine_schema", {"schema": db.schema})
     if there and not there[0][1]:
         yield _closed(db, there[0][0], "the schema")
         return

@@ -23,7 +23,8 @@ GROUP BY queue, status HAVING sum(kept) <> sum(counted) ORDER BY queue, status
 -- Pending jobs that no claim would find: below their watermark, or without one.
 SELECT count(*) FROM windlass.jobs AS job WHERE stage = 'pending' AND status = 'pending' AND NOT EXISTS (
     SELECT FROM windlass.watermarks AS watermark
-    WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority AND watermark.rank <= job.rank
+    WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
+    /*yugabyte AND watermark.bucket = job.bucket */ AND watermark.rank <= job.rank
 )
 
 -- name: examine_keys
@@ -42,7 +43,7 @@ FROM (VALUES (1)) AS always LEFT JOIN (SELECT * FROM portion ORDER BY queue DESC
 -- name: examine_schema
 -- Whether our tables exist, and whether this user may read them.
 SELECT current_user::text, coalesce(
-    has_schema_privilege(space.oid, 'USAGE') AND has_table_privilege(steps.oid, 'SELECT'), false
+    has_schema_privilege(space.oid, 'USAGE') AND has_any_column_privilege(steps.oid, 'SELECT'), false
 )
 FROM pg_namespace AS space JOIN pg_class AS steps ON steps.relnamespace = space.oid AND steps.relname = 'schema'
 WHERE space.nspname = :schema
@@ -58,8 +59,8 @@ SELECT current_database()::text, current_user::text, has_database_privilege(curr
 -- name for all of them.
 SELECT DISTINCT current_user::text, regexp_replace(relname::text, '_day_..$', '_day_*') AS name FROM pg_class
 WHERE relnamespace = to_regnamespace(:schema::text) AND relkind IN ('r', 'p', 'v') AND relname <> 'schema' AND NOT (
-        has_table_privilege(oid, 'SELECT') AND (relkind = 'v' OR has_table_privilege(oid, 'INSERT')
-            AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))
+        has_any_column_privilege(oid, 'SELECT') AND (relkind = 'v' OR has_any_column_privilege(oid, 'INSERT')
+            AND has_any_column_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))
         AND (relname !~ '_day_..$' OR has_table_privilege(oid, 'TRUNCATE'))
     )
 ORDER BY name

@@ -3,15 +3,21 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from windlass.core.stats.meter import METER_RETENTION
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.repeated_reads import repeat
+from windlass.store.postgres.connection.requirements import is_cluster
 from windlass.store.postgres.connection.session import Session
-from windlass.store.postgres.connection.trouble import translate
+from windlass.store.postgres.connection.trouble import is_conflict, translate
+from windlass.store.postgres.doctor.cluster import check_buckets, check_cluster, check_conflicts
 from windlass.store.postgres.doctor.contents import (
     check_contents,
     check_idempotency_keys,
@@ -92,23 +98,29 @@ async def _parked(db: Db) -> Counted:
     return waiting, complete
 
 
+MAX_TRIES = 30
 SECONDS_TO_CHECK = 20.0
 """Per check; deep ones have no limit."""
 
 Check = Callable[[Db], AsyncIterator[Finding]]
+OF_POSTGRES = ("durability", "role", "vacuum")
+"""Checks of settings that YugabyteDB has only in name."""
 
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
     """Examine a server, reachable or not, with our tables or without."""
     report = Report(shown)
     try:
-        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
+        session = await repeat(
+            lambda: connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile), Conflicts()
+        )
     except Exception as error:
         advice = "check host, port, database and user of the address, and whether the server runs"
         report.findings.append(problem("server", str(translate(error, shown)), advice))
         return Examination(tuple(report.findings), None)
     try:
-        return await _inside(address, session, Db(session, Texts(address.schema, clock)), report, deep=deep)
+        texts = Texts(address.schema, clock, address.profile)
+        return await _inside(address, session, Db(session, texts), report, deep=deep)
     finally:
         await session.close()
 
@@ -121,16 +133,24 @@ async def _inside(address: Address, session: Session, db: Db, report: "Report", 
         "connections": check_connections,
         "vacuum": check_snapshots,
     }
+    if address.profile.has_buckets:
+        await report.check("cluster", lambda: check_cluster(address, session), session)
+    version = await repeat(lambda: session.connection.fetchval("SELECT version()"), Conflicts())
+    cluster = address.profile.has_buckets and is_cluster(version)
     for name, check in of_server.items():
-        await report.check(name, check(db), session)
-    await report.check("wake-up", check_notices(address, session), session)
+        if name not in OF_POSTGRES or not cluster:
+            await report.check(name, partial(check, db), session)
+    await report.check("wake-up", lambda: check_notices(address, session), session)
     census = None
-    if await report.check("schema", check_schema(db), session):
-        for name, check in {"rights": check_rights, "vacuum": check_dead_rows, "retention": check_retention}.items():
-            await report.check(name, check(db), session)
+    if await report.check("schema", lambda: check_schema(db), session):
+        of_schema: dict[str, Check] = {"rights": check_rights, "retention": check_retention}
+        of_schema |= {"buckets": check_buckets, "conflicts": check_conflicts} if address.profile.has_buckets else {}
+        of_schema |= {} if cluster else {"vacuum": check_dead_rows}
+        for name, check in of_schema.items():
+            await report.check(name, partial(check, db), session)
         if deep:
-            await report.check("contents", check_contents(db), session, seconds=None)
-            await report.check("idempotency keys", check_idempotency_keys(db), session, seconds=None)
+            await report.check("contents", lambda: check_contents(db), session, seconds=None)
+            await report.check("idempotency keys", lambda: check_idempotency_keys(db), session, seconds=None)
         census = await report.count(db, session)
     return Examination(tuple(report.findings), census)
 
@@ -143,17 +163,25 @@ class Report:
         self.findings: list[Finding] = []
 
     async def check(
-        self, name: str, check: AsyncIterator[Finding], session: Session, seconds: float | None = SECONDS_TO_CHECK
+        self,
+        name: str,
+        check: Callable[[], AsyncIterator[Finding]],
+        session: Session,
+        seconds: float | None = SECONDS_TO_CHECK,
     ) -> bool:
-        """Run a check; whether its findings are no problems."""
+        """Run a check, again after a conflict; whether its findings are no problems."""
         if not session.alive:
             return False  # an earlier check reported the lost connection
         found = []
-        try:
-            async with asyncio.timeout(seconds):
-                found = [each async for each in check]
-        except Exception as error:
-            found.append(self._trouble(name, error))
+        for left in reversed(range(MAX_TRIES)):
+            try:
+                async with asyncio.timeout(seconds):
+                    found = [each async for each in check()]
+            except Exception as error:
+                if left and is_conflict(error):
+                    continue
+                found = [self._trouble(name, error)]
+            break
         self.findings += found
         return all(each.level in (Level.OK, Level.NOTE) for each in found)
 
@@ -161,13 +189,18 @@ class Report:
         """The census, in one snapshot."""
         if not session.alive:
             return None
-        try:
-            async with asyncio.timeout(SECONDS_TO_CHECK):
-                await session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return await take_census(db)
-        except Exception as error:
-            self.findings.append(self._trouble("jobs", error))
-            return None
+        for left in reversed(range(MAX_TRIES)):
+            try:
+                async with asyncio.timeout(SECONDS_TO_CHECK):
+                    await session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    return await take_census(db)
+            except Exception as error:
+                if left and is_conflict(error):
+                    await session.script("ROLLBACK")
+                    continue
+                self.findings.append(self._trouble("jobs", error))
+                return None
+        return None
 
     def _trouble(self, name: str, error: Exception) -> Finding:
         said = translate(error, self._shown)

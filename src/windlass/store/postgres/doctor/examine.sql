@@ -1,7 +1,7 @@
 -- name: census_late
 -- Runners whose leases lapsed or are missing, and how many jobs each holds.
 SELECT late.runner, (SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = late.runner) FROM (
-    SELECT runner FROM windlass.leases WHERE expires_at <= :now
+    SELECT runner FROM windlass.leases WHERE expires_at <= :now /*yugabyte - :skew */
     UNION
     (SELECT DISTINCT runner FROM windlass.held_jobs AS job
      WHERE NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = job.runner) LIMIT :limit)
@@ -27,7 +27,7 @@ SELECT name FROM windlass.queues WHERE paused AND (paused_until IS NULL OR pause
 -- Pending jobs by queue and type, among the first :limit of each sort priority.
 SELECT place.queue, head.type, count(*) FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT type FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT :limit
 ) AS head
 GROUP BY place.queue, head.type ORDER BY place.queue, head.type
@@ -36,7 +36,7 @@ GROUP BY place.queue, head.type ORDER BY place.queue, head.type
 -- Delayed jobs by queue and type, and whether they are due, among the first :limit.
 SELECT queue, type, run_at <= :now, count(*) FROM (
     SELECT queue, type, run_at FROM windlass.jobs
-    WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM windlass.due_watermark)
+    WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT min(due) FROM windlass.due_watermark)
     ORDER BY run_at, id LIMIT :limit
 ) AS next
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3

@@ -12,8 +12,10 @@ import asyncpg
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.store.doctor import Finding, note, ok, problem, warning
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
-from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.hints import why_no_hints
 from windlass.store.postgres.connection.session import Session
 from windlass.version import __version__
 
@@ -132,7 +134,7 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
         yield note("wake-up", "no notification arrives through a pooler: idle workers look from time to time")
         return
     if not address.notify:
-        yield note("wake-up", "?notify=off: idle workers look from time to time")
+        yield note("wake-up", f"{why_no_hints(address)}: idle workers look from time to time")
         return
     if await session.connection.fetchval("SELECT pg_is_in_recovery()"):
         yield note("wake-up", "a standby passes on no notifications")

@@ -27,7 +27,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A locked pending job that may run next."""
 
     place: str
-    """The ctid of its row."""
+    """Where its row is: its ctid, or its id."""
     id: JobId
     sort_priority: int
     rank: Micros

@@ -1,10 +1,10 @@
 -- name: tenant_candidates
 -- Lock the next pending jobs of some tenants at one priority of a fair queue, from the cursors or the watermark on.
-SELECT job.ctid::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
+SELECT job./*plain*/ctid/*end*//*yugabyte id*/::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
     job.concurrency_key, job.key_rate
 FROM unnest(:tenant_queues::text[], :ranks::bigint[], :ids::uuid[], :counts::integer[]) AS turn (tenant_queue, rank, id, jobs)
 CROSS JOIN LATERAL (
-    SELECT pending.ctid, pending.* FROM windlass.jobs AS pending
+    SELECT /*plain*/pending.ctid,/*end*/ pending.* FROM windlass.jobs AS pending
     WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer AND pending.tenant_queue = turn.tenant_queue
     AND (pending.rank, pending.id) > (turn.rank, turn.id) AND pending.stage = 'pending' AND pending.status = 'pending'
     AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
@@ -32,8 +32,9 @@ WITH RECURSIVE waiting (tenant_queue, n) AS (
 SELECT tenant_queue FROM waiting WHERE tenant_queue IS NOT NULL
 
 -- name: fair_levels
-SELECT watermark.queue, watermark.sort_priority, watermark.rank FROM windlass.queues AS queue
-JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name WHERE queue.fair ORDER BY watermark.queue, watermark.sort_priority
+SELECT watermark.queue, watermark.sort_priority, min(watermark.rank) FROM windlass.queues AS queue
+JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name WHERE queue.fair
+GROUP BY watermark.queue, watermark.sort_priority ORDER BY watermark.queue, watermark.sort_priority
 
 -- name: assign_tenant_queues
 -- Assign tenant queues to a portion of the pending jobs at one priority of a fair queue. Returns how many, and the

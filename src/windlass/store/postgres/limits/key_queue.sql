@@ -3,7 +3,7 @@
 SELECT ARRAY(
     SELECT name FROM windlass.queues AS queue
     WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = queue.name AND dirty.tx >= :since::bigint)
-), pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+), :horizon
 
 -- name: lock_queue_of_keys
 -- Lock the queue: one process at a time admits jobs that wait for keys. Its commit need not be flushed: the claim
@@ -19,8 +19,9 @@ WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 -- strict order is never violated. The status is compared as an expression, so that only the index
 -- jobs_waiting_for_key is of use.
 WITH taken AS (
-    DELETE FROM windlass.dirty_keys WHERE ctid = ANY (ARRAY(
-        SELECT dirty.ctid FROM windlass.dirty_keys AS dirty
+    DELETE FROM windlass.dirty_keys
+    WHERE /*yugabyte queue = :queue::text AND tx >= :since::bigint AND */ /*plain*/ctid/*end*//*yugabyte part */ = ANY (ARRAY(
+        SELECT dirty./*plain*/ctid/*end*//*yugabyte part */ FROM windlass.dirty_keys AS dirty
         WHERE dirty.queue = :queue::text AND dirty.tx >= :since::bigint ORDER BY dirty.tx LIMIT :limit::integer
     ))
     RETURNING key
@@ -46,7 +47,7 @@ WITH taken AS (
     FROM held WHERE most > cardinality(slots)
 ), locked AS MATERIALIZED (
     SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
-        SELECT ctid AS at, id, sort_priority, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
+        SELECT /*plain*/ctid/*end*//*yugabyte id*/ AS at, id, sort_priority, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
         FROM windlass.jobs
         WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
         ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
@@ -85,14 +86,14 @@ WITH taken AS (
     UPDATE windlass.jobs AS job
     SET status = 'pending', reason = NULL, slot = next.slot, updated_at = :now,
         rank = greatest(:now, :beyond::bigint, (
-            SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+            SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
         )),
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
     -- By the row's place in the table: it is locked, so it stays there.
-    FROM next WHERE job.ctid = next.at
+    FROM next WHERE job./*plain*/ctid/*end*//*yugabyte id*/ = next.at
 )
 SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+    :horizon
 
 -- name: mark_free_keys
 -- The next page of keys with waiting jobs: those with a free slot become dirty. From key to key in the index. Returns

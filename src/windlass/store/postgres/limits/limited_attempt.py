@@ -13,6 +13,7 @@ from windlass.core.flow.rate import wait_for
 from windlass.core.moments import Micros
 from windlass.errors import LeaseLost
 from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.limits.bucket_turns import MAX_TURNS, pause
 from windlass.store.postgres.limits.cursors import Candidate, Cursors
 from windlass.store.postgres.limits.fairness import FairTurns, Search
 from windlass.store.postgres.limits.queue_limits import QueueLimits
@@ -129,6 +130,8 @@ class LimitedAttempt:
     async def claim(self, db: Db) -> Outcome:
         request, queue = self._asked.request, self._asked.queue
         numbers = {"runner": request.runner, "claim": request.claim, "first": self._asked.first}
+        if db.profile.has_buckets:
+            await self._wait_for_turn(db)
         values = {"queue": queue, "since": self._since, "over": list(self._asked.over), **numbers}
         rows = await db.rows("queue_limits", values)
         if not rows:
@@ -153,6 +156,14 @@ class LimitedAttempt:
                 return await self._shrink(db, limits, held)
             room = limits.slots - held
         return await self._from(db, limits, room)
+
+    async def _wait_for_turn(self, db: Db) -> None:
+        """Until no other claim has this queue's lock, for a bounded time: without it only the order is looser."""
+        for attempt in range(MAX_TURNS):
+            db.buckets, free = (await db.rows("lock_claims", {"queue": self._asked.queue}))[0]
+            if free:
+                return
+            await pause(attempt)
 
     async def _count(self, db: Db, numbers: dict[str, Any]) -> tuple[int, bool]:
         """Count what the runner holds, after its quota was locked; and whether by this very claim."""

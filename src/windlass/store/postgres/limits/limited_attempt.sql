@@ -10,7 +10,8 @@ WITH queue AS MATERIALIZED (
     WHERE queue = :queue::text AND runner = :runner::text AND (SELECT max_concurrency FROM queue) IS NOT NULL
     FOR NO KEY UPDATE SKIP LOCKED
 ), place AS MATERIALIZED (
-    SELECT sort_priority, rank, returns FROM windlass.watermarks WHERE queue = :queue::text ORDER BY sort_priority
+    SELECT sort_priority, /*plain*/rank, returns/*end*//*yugabyte min(rank) AS rank, sum(returns) AS returns*/ FROM windlass.watermarks
+    WHERE queue = :queue::text /*yugabyte GROUP BY sort_priority */ ORDER BY sort_priority
 )
 SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::text) AS leased,
     EXISTS (
@@ -26,7 +27,7 @@ SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::te
     (SELECT coalesce(sum(returns), 0)::bigint FROM place) AS returns,
     ARRAY(SELECT sort_priority FROM place) AS sort_priorities, ARRAY(SELECT rank FROM place) AS watermarks, :now AS now,
     EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind,
+    :horizon AS behind,
     (SELECT windlass.shorten_claims(:runner::text, :over::bigint[])) AS gone
 FROM queue LEFT JOIN windlass.buckets AS bucket
     ON bucket.queue = :queue::text AND bucket.key = '' AND queue.rate_limit IS NOT NULL
@@ -111,7 +112,7 @@ WITH moment AS MATERIALIZED (
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
         claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
-    WHERE ctid = ANY(:places::text[]::tid[]) AND EXISTS (SELECT 1 FROM moment)
+    WHERE /*plain*/ctid = ANY(:places::text[]::tid[])/*end*//*yugabyte id = ANY(:places::text[]::uuid[])*/ AND EXISTS (SELECT 1 FROM moment)
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
         snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
         parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,

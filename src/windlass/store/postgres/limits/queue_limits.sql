@@ -15,15 +15,17 @@ SELECT EXISTS (
     SELECT 1 FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
         WHERE job.queue = watermark.queue AND job.sort_priority = watermark.sort_priority AND job.rank >= watermark.rank
-        AND job.stage = 'pending' AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
+        /*yugabyte AND job.bucket = watermark.bucket */ AND job.stage = 'pending' AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
     ) AS found WHERE watermark.queue = ANY(:queues::text[]) AND NOT EXISTS (
         SELECT 1 FROM windlass.queues AS queue
         WHERE queue.name = watermark.queue AND queue.paused AND (queue.paused_until IS NULL OR queue.paused_until > :now)
     )
 ) OR EXISTS (
-    SELECT 1 FROM windlass.jobs
-    WHERE stage IN ('scheduled', 'failed') AND run_at <= :now
-    AND run_at >= (SELECT due FROM windlass.due_watermark)
+    SELECT 1 FROM windlass.due_watermark AS start CROSS JOIN LATERAL (
+        SELECT FROM windlass.jobs
+        WHERE stage IN ('scheduled', 'failed') AND run_at <= :now AND run_at >= start.due /*yugabyte AND bucket = start.bucket */
+        LIMIT 1
+    ) AS due
 )
 OR EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = ANY(:queues::text[]))
 
@@ -76,13 +78,13 @@ UPDATE windlass.quotas SET slots = slots + :slots::integer WHERE queue = :queue:
 -- name: drop_quotas
 -- Delete quotas of dead runners after their jobs were put back. A quota that a late claim has locked, under which
 -- jobs run, or whose tokens are valid, stays for the next call.
-DELETE FROM windlass.quotas WHERE ctid = ANY(ARRAY(
-    SELECT quota.ctid FROM windlass.quotas AS quota
+DELETE FROM windlass.quotas WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yugabyte (queue, runner) IN (*/
+    SELECT quota./*plain*/ctid/*end*//*yugabyte queue, quota.runner*/ FROM windlass.quotas AS quota
     WHERE quota.runner = ANY(:runners::text[]) AND quota.until < :now
     AND NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)
     AND NOT EXISTS (SELECT 1 FROM windlass.held_jobs AS job WHERE job.runner = quota.runner OFFSET 0)
     FOR UPDATE SKIP LOCKED
-))
+)/*plain*/)/*end*/
 
 -- name: orphan_quotas
 SELECT DISTINCT quota.runner FROM windlass.quotas AS quota

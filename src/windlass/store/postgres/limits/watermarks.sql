@@ -30,18 +30,19 @@ SET due = least(:due::bigint, (
         AND job.run_at >= CASE WHEN :whole::boolean THEN 0 ELSE (SELECT due FROM windlass.due_watermark WHERE one = 1) END
     ORDER BY job.run_at, job.id LIMIT 1
 ))
-WHERE f.one = 1 AND pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= :ahead::bigint
+WHERE f.one = 1 AND :horizon >= :ahead::bigint
 RETURNING due
 
 -- name: transaction_id
 -- The time, and an id above those of all transactions that have begun. An id of our own: the upper end of a snapshot
 -- is the last that has ended, and some above it may be running.
-SELECT :now, pg_current_xact_id()::text::bigint
+SELECT :now, :transaction
 
 -- name: progress
 -- The lowest id of a running transaction, and the number of rows ever written to jobs, by the statistics.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+SELECT :horizon, /*plain*/
     pg_stat_get_tuples_inserted('windlass.jobs'::regclass) + pg_stat_get_tuples_updated('windlass.jobs'::regclass)
+    /*end*//*yugabyte :transaction */
 
 -- name: raise_watermarks
 -- Raise the next watermarks, in order, up to :rank or to the lowest pending rank. Returns how many were looked at,

@@ -19,7 +19,7 @@ WITH activity AS MATERIALIZED (
     ) AS due FROM activity
 ), kept AS MATERIALIZED (
     SELECT runner FROM windlass.leases
-    WHERE runner = ANY (:runners::text[]) AND expires_at > coalesce(:moment::bigint, :now) AND NOT (SELECT due FROM due)
+    WHERE runner = ANY (:runners::text[]) AND expires_at > coalesce(:moment::bigint, :now) /*yugabyte - :skew */ AND NOT (SELECT due FROM due)
     ORDER BY runner FOR UPDATE
 ), renewed AS (
     UPDATE windlass.leases

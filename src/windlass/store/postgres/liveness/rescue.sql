@@ -1,7 +1,7 @@
 -- name: lapsed
 -- Whether a lease has lapsed, whether leases may be in their grace, for how long no process has reached the store,
 -- and the time. Without a lock.
-SELECT EXISTS (SELECT FROM windlass.leases WHERE expires_at <= clock.now), coalesce(clock.now <= activity.graced_until, false),
+SELECT EXISTS (SELECT FROM windlass.leases WHERE expires_at <= clock.now /*yugabyte - :skew */), coalesce(clock.now <= activity.graced_until, false),
     coalesce(clock.now - greatest(activity.at, activity.seen_at), 0), clock.now
 FROM (SELECT :now AS now) AS clock LEFT JOIN windlass.lease_activity AS activity ON activity.one = 1
 
@@ -12,7 +12,7 @@ UPDATE windlass.lease_activity SET seen_at = :now WHERE one = (SELECT one FROM w
 -- name: drop_lapsed
 -- Delete lapsed leases: their runners can claim nothing from here on. Locked ones are being renewed or deleted.
 WITH lapsed AS MATERIALIZED (
-    SELECT runner FROM windlass.leases WHERE expires_at <= :moment::bigint
+    SELECT runner FROM windlass.leases WHERE expires_at <= :moment::bigint /*yugabyte - :skew */
     ORDER BY runner LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 )
 DELETE FROM windlass.leases WHERE runner = ANY (ARRAY(SELECT runner FROM lapsed))
@@ -66,8 +66,8 @@ LIMIT :limit::integer
 -- name: drop_claims
 -- Delete the claims of whose jobs none is running any more. Their runners delete most of them themselves, but not those
 -- whose answers they did not get. A job that is claimed once more is in another row.
-DELETE FROM windlass.claims WHERE ctid = ANY (ARRAY(
-    SELECT over.ctid FROM windlass.claims AS over WHERE over.runner > '' AND NOT EXISTS (
+DELETE FROM windlass.claims WHERE /*plain*/ctid/*end*//*yugabyte part*/ = ANY (ARRAY(
+    SELECT over./*plain*/ctid/*end*//*yugabyte part*/ FROM windlass.claims AS over WHERE over.runner > '' AND NOT EXISTS (
         SELECT FROM windlass.jobs AS job
         WHERE job.id = ANY (over.jobs) AND job.claim = over.claim AND job.worker = over.runner AND job.status || '' = 'running' OFFSET 0
     )

@@ -20,7 +20,7 @@ WITH start AS MATERIALIZED (
             WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN job.run_at
             WHEN job.reason = 'rate limit of its key' THEN job.rank
             ELSE greatest(job.run_at, :now, (
-                SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+                SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
             ))
         END, tenant_queue = (
             SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
@@ -86,7 +86,10 @@ FROM locked WHERE job.id = locked.id RETURNING job.queue, job.sort_priority, job
 -- name: is_any_expired
 -- Whether a waiting job has expired, by the partial index.
 SELECT EXISTS (
-    SELECT FROM windlass.jobs WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running'
+    SELECT FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
+        SELECT FROM windlass.jobs
+        WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running' /*yugabyte AND bucket = part.bucket */ LIMIT 1
+    ) AS expired
 )
 
 -- name: lock_expired
@@ -100,7 +103,7 @@ ORDER BY job.expires_at, job.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 SELECT place.queue, greatest(0, :now - min(head.rank))
 FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT rank FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT 1
 ) AS head
 GROUP BY place.queue

@@ -13,7 +13,8 @@ from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import LeaseLost
 from windlass.store.clock import since_boot
-from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.access import Access, Server
+from windlass.store.postgres.limits.bucket_turns import ALL_BUCKETS, BucketTurns
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.limits.limited_claim import Asked, LimitedClaims, claimed
 from windlass.store.postgres.limits.throttle import MAX_PAUSE
@@ -30,8 +31,8 @@ _BEGIN = 7
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("sort_priority", "rank", "id")
 
-At = tuple[str, int]
-"""A queue and a sort priority."""
+At = tuple[str, int, int]
+"""A queue, a sort priority, and a bucket, or ALL_BUCKETS."""
 Seen = tuple[Micros, JobId]
 """A cursor: rank and id of the last job claimed there."""
 
@@ -44,8 +45,9 @@ class Claims:
     within a small share of the time: for jobs that were committed late.
     """
 
-    def __init__(self, announce: Callable[[], None]) -> None:
+    def __init__(self, announce: Callable[[], None], server: Server) -> None:
         self._announce = announce
+        self._turns = BucketTurns(server) if server.texts.profile.has_buckets else None
         self.key_queues = KeyQueues()
         self.admitted_more = False
         """Whether the last claim admitted more jobs than it took: other runners may want them."""
@@ -77,7 +79,7 @@ class Claims:
 
     async def _admit(self, access: Access, wanted: int) -> int:
         """Admit jobs that wait for their keys, at ranks ahead of this process's cursors."""
-        ranks = [rank for (queue, _), (rank, _) in self._seen.items() if queue in self.key_queues.dirty]
+        ranks = [rank for (queue, *_), (rank, _) in self._seen.items() if queue in self.key_queues.dirty]
         ranks += [self.limited.farthest(queue) for queue in self.key_queues.dirty]
         return await self.key_queues.admit(access, wanted, max(ranks, default=0) + 1)
 
@@ -140,7 +142,7 @@ class Claims:
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
         known = self._returns.get(portion.queues, -1)
         values = portion.values(seen, known, self.key_queues.since(portion.queues))
-        rows = await access.once(lambda db: db.rows("claim", values))
+        rows = await self._rows(access, values)
         head = next(i for i, row in enumerate(rows) if row["id"] is None)
         leased, again, returns, limited, marked, behind, _ = rows.pop(head)[:_BEGIN]
         if leased is None:
@@ -155,16 +157,31 @@ class Claims:
         if not rows:
             return []
         rows.sort(key=_order)
-        reached = {(row["queue"], row["sort_priority"]): (row["rank"], row["id"]) for row in rows}
+        loose = self._turns is not None and self._turns.loose
+        reached = {
+            # A claim from all buckets takes the best jobs, so that one cursor is enough.
+            (row["queue"], row["sort_priority"], row["bucket"] if loose else ALL_BUCKETS): (row["rank"], row["id"])
+            for row in rows
+        }
         if len(rows) == portion.limit and (returns != known or not seen):
             self._forget_beyond(portion.queues, reached)
         self._seen |= reached
         return [Claimed(*row[_BEGIN:_END]) for row in rows]
 
+    async def _rows(self, access: Access, values: dict[str, Any]) -> list[Any]:
+        """One statement; with buckets, until no other claim is in its way."""
+        if self._turns is None:
+            return await access.once(lambda db: db.rows("claim", values))
+        return await self._turns.take(lambda turn: access.once(lambda db: db.rows("claim", {**values, **turn})))
+
     def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
         """A claim that began at the watermarks and got enough did not reach these cursors: forget them."""
         place = {queue: i for i, queue in enumerate(queues)}
-        last = max((place[queue], sort_priority) for queue, sort_priority in reached)
+        if self._turns is not None and self._turns.loose:
+            # It saw some of the buckets.
+            self._seen = {at: seen for at, seen in self._seen.items() if at[0] not in place}
+            return
+        last = max((place[queue], sort_priority) for queue, sort_priority, _ in reached)
         for at in [at for at in self._seen if at[0] in place and (place[at[0]], at[1]) > last]:
             del self._seen[at]
 
@@ -196,8 +213,9 @@ class _Portion(msgspec.Struct, frozen=True):
             "limit": self.limit,
             "returns": returns,
             "since": since,
-            "seen_queues": [queue for queue, _ in seen],
-            "seen_sort_priorities": [sort_priority for _, sort_priority in seen],
+            "seen_queues": [queue for queue, _, _ in seen],
+            "seen_sort_priorities": [sort_priority for _, sort_priority, _ in seen],
+            "seen_buckets": [bucket for _, _, bucket in seen],
             "seen_ranks": [rank for rank, _ in seen.values()],
             "seen_ids": [id_ for _, id_ in seen.values()],
         }

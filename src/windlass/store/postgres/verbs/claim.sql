@@ -58,7 +58,7 @@ FROM (
         (SELECT returns FROM back) AS returns, ARRAY(SELECT queue FROM asked WHERE limited) AS limited, ARRAY(
             SELECT quota.queue FROM unnest(:queues::text[]) AS quota (queue)
             WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = quota.queue AND dirty.tx >= :since::bigint)
-        ) AS marked, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind,
+        ) AS marked, :horizon AS behind,
         windlass.shorten_claims(:runner::text, :over::bigint[]) AS gone
 ) AS head FULL JOIN taken ON false
 

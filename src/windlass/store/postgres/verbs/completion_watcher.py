@@ -16,6 +16,7 @@ from windlass.errors import WindlassError
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.postgres.connection.access import Server
 from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.hints import why_no_hints
 from windlass.store.postgres.connection.session import CANCEL_SECONDS, Session
 from windlass.store.postgres.connection.trouble import TROUBLE, translate
 
@@ -41,11 +42,11 @@ class PostgresCompletionWatcher:
         self._task: asyncio.Task[None] | None = None
         self._heard = False
         self.silence: str | None = "it does not listen yet"
-        if not server.address.notify:
-            self.silence = "the store's address says ?notify=off"
+        if not server.notifies:
+            self.silence = why_no_hints(server.address)
 
     def watch(self, job: JobId, queue: str) -> None:
-        if job in self._watched or not self._server.address.notify:
+        if job in self._watched or not self._server.notifies:
             return
         self._watched.add(job)
         self._news.set()

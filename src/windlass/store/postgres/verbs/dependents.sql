@@ -38,7 +38,7 @@ SELECT id::text, queue, idempotency_key, idempotency_window, keep = 0 FROM ended
 WITH notified AS (
     DELETE FROM windlass.result_waits WHERE job = ANY(:ids::uuid[]) RETURNING channel, job
 )
-SELECT pg_notify(channel, job::text)::text FROM notified
+SELECT :notify(channel, job::text)::text FROM notified
 
 -- name: release_dependents
 -- Release the dependents of completed jobs that the caller has locked; returns how many may run now.

@@ -13,7 +13,7 @@ WITH place AS MATERIALIZED (
         coalesce(:timeout::bigint, queue.timeout) AS timeout,
         coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS tenant_queue
     FROM (SELECT :now AS now) AS clock
-    CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+    CROSS JOIN windlass.queues AS queue JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = queue.name
     WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
 ), new AS (
     INSERT INTO windlass.jobs (
@@ -40,7 +40,7 @@ WITH place AS MATERIALIZED (
     WHERE new.concurrency_key IS NOT NULL AND place.run_at <= now
 )
 SELECT EXISTS (SELECT 1 FROM place), (SELECT array_agg(id::text) FROM new),
-    (SELECT pg_notify(:channel::text, :queue::text) FROM place WHERE :hint::boolean AND run_at <= now)::text
+    (SELECT :notify(:channel::text, :queue::text) FROM place WHERE :hint::boolean AND run_at <= now)::text
 
 -- name: enqueue_ticks
 -- The same as `enqueue_known` for jobs of ticks, which all differ, so each is given in full. Returns one that was not
@@ -58,7 +58,7 @@ WITH own AS MATERIALIZED (
         CASE WHEN queue.fair THEN coalesce(own.tenant, '') END AS tenant_queue
     FROM (SELECT :now AS now) AS clock
     CROSS JOIN own JOIN windlass.queues AS queue ON queue.name = own.queue
-    JOIN windlass.watermarks AS watermark ON watermark.queue = own.queue AND watermark.sort_priority = own.sort_priority
+    JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = own.queue AND watermark.sort_priority = own.sort_priority
     WHERE NOT queue.closed
 ), new AS (
     INSERT INTO windlass.jobs (
@@ -81,7 +81,7 @@ WITH own AS MATERIALIZED (
 SELECT (SELECT own.id::text FROM own WHERE own.id NOT IN (SELECT placed.id FROM placed) LIMIT 1),
     (SELECT array_agg(id::text) FROM new),
     (
-        SELECT count(pg_notify(:channel::text, due.queue)::text)
+        SELECT count(:notify(:channel::text, due.queue)::text)
         FROM (SELECT DISTINCT queue FROM new WHERE status <> 'scheduled') AS due WHERE :hint::boolean
     )
 
@@ -94,7 +94,7 @@ WITH place AS MATERIALIZED (
         coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at,
         CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS tenant_queue
     FROM (SELECT :now AS now) AS clock
-    CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+    CROSS JOIN windlass.queues AS queue JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = queue.name
     WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
 ), new AS (
     INSERT INTO windlass.jobs (
@@ -145,14 +145,14 @@ SELECT own.id, own.payload, own.idempotency_key, :queue::text, :type::text,
     :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
     :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :has_dependents::boolean, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
 FROM (SELECT :now AS now OFFSET 0) AS clock
-CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+CROSS JOIN windlass.queues AS queue JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = queue.name
 CROSS JOIN unnest(
     string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[],
     string_to_array(:run_ats, ',', '')::bigint[], string_to_array(:delays, ',')::bigint[]
 ) AS own (id, payload, idempotency_key, run_at, delay)
 CROSS JOIN LATERAL (SELECT coalesce(own.run_at, now + own.delay) AS run_at) AS due
 WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
-AND (NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL)
+AND (NOT :hint::boolean OR (SELECT :notify(:channel::text, :queue::text)::text) IS NOT NULL)
 
 -- name: enqueue
 -- New jobs that differ only in id, payload and keys; the queue gives the defaults. Inserts none if the watermark is
@@ -173,12 +173,12 @@ SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::te
     :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :has_dependents::boolean, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
 FROM (SELECT now, coalesce(:run_at::bigint, now + :delay::bigint) AS run_at FROM (SELECT :now AS now) AS clock OFFSET 0)
     AS time
-CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+CROSS JOIN windlass.queues AS queue JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = queue.name
 CROSS JOIN unnest(
     string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
 ) AS own (id, payload, idempotency_key, concurrency_key)
 WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
-AND (NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL)
+AND (NOT :hint::boolean OR (SELECT :notify(:channel::text, :queue::text)::text) IS NOT NULL)
 
 -- name: enqueue_keyed
 -- The same as `enqueue` for jobs with concurrency keys: due ones wait for their key, which becomes dirty. Nothing is
@@ -190,7 +190,7 @@ WITH place AS MATERIALIZED (
         coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at,
         CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS tenant_queue
     FROM (SELECT :now AS now) AS clock
-    CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+    CROSS JOIN windlass.queues AS queue JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = queue.name
     WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
 ), own AS MATERIALIZED (
     SELECT * FROM unnest(
@@ -214,4 +214,4 @@ SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::te
     place.expires_at, :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
     :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :has_dependents::boolean, place.tenant_queue
 FROM place CROSS JOIN own
-WHERE NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL
+WHERE NOT :hint::boolean OR (SELECT :notify(:channel::text, :queue::text)::text) IS NOT NULL

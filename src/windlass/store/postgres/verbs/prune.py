@@ -66,6 +66,21 @@ class Pruner:
         dropped = await access.write(lambda db: _prune_rows(db, limit))
         for name in ("prune_keys", "prune_result_waits", PRUNE_DOCUMENTS):
             await self._clear(access, name)
+        if access.server.address.profile.partitions:
+            dropped += await self._drop_days(access, limit - len(dropped))
+            await _truncate_old_tombstones(access)
+        else:
+            for name in ("prune_tombstones", "prune_conflicts"):
+                await self._clear(access, name)
+        await access.once(lambda db: db.run("reset_future_buckets", {"tolerance": SET_BACK}))
+        await self._clear(access, "prune_buckets")
+        for step, since in self._samples_pruned.items():
+            self._samples_pruned[step] = await access.write(partial(prune_samples, step=step, since=since))
+        return dropped
+
+    async def _drop_days(self, access: Access, limit: int) -> list[JobId]:
+        """Truncate the partitions of days that are over; returns what was dropped row by row."""
+        dropped: list[JobId] = []
         for day, shared in await access.read(lambda db: db.rows("days_over")):
             if len(dropped) >= limit:
                 break
@@ -73,11 +88,6 @@ class Pruner:
             dropped += some
             if seen:
                 await (_drop_day_counts(access, day) if shared else _truncate_partition(access, day))
-        await _truncate_old_tombstones(access)
-        await access.once(lambda db: db.run("reset_future_buckets", {"tolerance": SET_BACK}))
-        await self._clear(access, "prune_buckets")
-        for step, since in self._samples_pruned.items():
-            self._samples_pruned[step] = await access.write(partial(prune_samples, step=step, since=since))
         return dropped
 
     async def catch_up(self, access: Access) -> None:

@@ -2,11 +2,12 @@
 -- Sum up the counts of finished jobs, if there are many rows: how many rows were replaced by how many. Readers see
 -- the rows or their sums; inserts do not conflict, and concurrent calls skip locked rows.
 WITH many AS MATERIALIZED (
-    SELECT ctid FROM windlass.history_counts
+    SELECT /*plain*/ctid/*end*//*yugabyte part*/ AS at FROM windlass.history_counts
     WHERE (SELECT count(*) FROM (SELECT FROM windlass.history_counts LIMIT :min_rows::integer) AS first) = :min_rows::integer
     LIMIT :max_rows::integer FOR UPDATE SKIP LOCKED
 ), gone AS (
-    DELETE FROM windlass.history_counts WHERE ctid = ANY (ARRAY(SELECT ctid FROM many)) RETURNING queue, status, day, jobs
+    DELETE FROM windlass.history_counts
+    WHERE /*plain*/ctid/*end*//*yugabyte part*/ = ANY (ARRAY(SELECT at FROM many)) RETURNING queue, status, day, jobs
 ), sums AS (
     INSERT INTO windlass.history_counts (queue, status, day, jobs)
     SELECT queue, status, day, sum(jobs) FROM gone GROUP BY queue, status, day HAVING sum(jobs) <> 0
@@ -31,12 +32,13 @@ WITH gone AS (
     DELETE FROM windlass.notes WHERE job = ANY (ARRAY(SELECT id FROM gone))
 ), unlinked AS (
     -- A dropped job waits for no parent.
-    DELETE FROM windlass.dependencies WHERE ctid = ANY (ARRAY(
-        SELECT dependency.at FROM gone CROSS JOIN LATERAL json_array_elements_text(gone.parents::json) AS named (parent)
+    DELETE FROM windlass.dependencies WHERE /*plain*/ctid = ANY (ARRAY(/*end*//*yugabyte (parent, child) IN (*/
+        SELECT dependency./*plain*/ctid/*end*//*yugabyte parent, dependency.child*/ FROM gone CROSS JOIN LATERAL json_array_elements_text(gone.parents::json) AS named (parent)
         CROSS JOIN LATERAL (
-            SELECT ctid AS at FROM windlass.dependencies WHERE parent = named.parent::uuid AND child = gone.id OFFSET 0
+            SELECT /*plain*/ctid/*end*//*yugabyte parent, child*/ FROM windlass.dependencies
+            WHERE parent = named.parent::uuid AND child = gone.id OFFSET 0
         ) AS dependency WHERE gone.pending_parents > 0
-    ))
+    )/*plain*/)/*end*/
 ), counted AS (
     INSERT INTO windlass.history_counts (queue, status, day, jobs)
     SELECT queue, status, CASE WHEN partition < 32 THEN drop_at / 86400000000 ELSE -1 END, -count(*)
@@ -46,10 +48,10 @@ SELECT id::text FROM gone
 
 -- name: prune_keys
 -- Delete keys whose window is over; locked ones are skipped.
-DELETE FROM windlass.idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM windlass.idempotency_keys WHERE until IS NOT NULL AND until <= :now
+DELETE FROM windlass.idempotency_keys WHERE /*plain*/ctid = ANY (ARRAY(/*end*//*yugabyte (queue, hash) IN (*/
+    SELECT /*plain*/ctid/*end*//*yugabyte queue, hash*/ FROM windlass.idempotency_keys WHERE until IS NOT NULL AND until <= :now
     ORDER BY until LIMIT :limit::integer FOR UPDATE SKIP LOCKED
-))
+)/*plain*/)/*end*/
 
 -- name: prune_result_waits
 DELETE FROM windlass.result_waits WHERE (job, channel) IN (
@@ -84,9 +86,10 @@ UPDATE windlass.buckets AS bucket SET at = bucket.at - ahead.by, full_at = bucke
 FROM ahead WHERE bucket.queue = ahead.queue AND bucket.key = ahead.key
 
 -- name: prune_buckets
-DELETE FROM windlass.buckets WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM windlass.buckets WHERE full_at < :now LIMIT :limit::integer FOR UPDATE SKIP LOCKED
-))
+DELETE FROM windlass.buckets WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yugabyte (queue, key) IN (*/
+    SELECT /*plain*/ctid/*end*//*yugabyte queue, key*/ FROM windlass.buckets WHERE full_at < :now
+    LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+)/*plain*/)/*end*/
 
 -- name: drop_one_by_one
 -- The next page of a partition: its last id, and the jobs that must not be truncated with it: they have blobs or

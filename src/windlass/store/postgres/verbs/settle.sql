@@ -96,7 +96,7 @@ SELECT NULL FROM (
     FROM special WHERE has_dependents HAVING count(*) > 0
 ) AS passed WHERE ready > 0
 -- Notify the waiters; it adds no row.
-UNION ALL SELECT NULL FROM notified WHERE pg_notify(channel, job::text)::text IS NULL
+UNION ALL SELECT NULL FROM notified WHERE :notify(channel, job::text)::text IS NULL
 
 -- name: running
 -- Lock running attempts, in the order of their ids. By ids: an old plan would scan all running jobs. With a

@@ -1,0 +1,50 @@
+"""Reads that are repeated one by one after a conflict: each sees what was committed before it began anyway."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import asyncpg
+
+from windlass.store.postgres.connection.conflicts import Conflicts
+from windlass.store.postgres.connection.db import Statement, numbered
+from windlass.store.postgres.connection.session import Session
+from windlass.store.postgres.connection.trouble import is_conflict
+
+T = TypeVar("T")
+
+MAX_TRIES = 20
+
+
+async def repeat(call: Callable[[], Awaitable[T]], conflicts: Conflicts) -> T:
+    """Repeat a call that did nothing, because it met a conflict."""
+    for attempt in range(1, MAX_TRIES):
+        try:
+            return await call()
+        except asyncpg.PostgresError as error:
+            if not is_conflict(error):
+                raise
+            conflicts.add()
+        await asyncio.sleep(random.uniform(0, 0.005 * attempt))
+    return await call()
+
+
+class RepeatedReads:
+    """A session outside of a transaction. A call of many reads would else begin anew with each conflict."""
+
+    prepare = staticmethod(numbered)
+
+    def __init__(self, session: Session, conflicts: Conflicts) -> None:
+        self._session = session
+        self._conflicts = conflicts
+
+    async def rows(self, statement: Statement, values: Mapping[str, Any]) -> list[Any]:
+        """All rows of a statement."""
+        if self._session.in_transaction:
+            return await self._session.rows(statement, values)
+        return await repeat(lambda: self._session.rows(statement, values), self._conflicts)
+
+    async def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
+        """Execute; how many rows it changed."""
+        return await self._session.run(statement, values)

@@ -1,0 +1,83 @@
+"""What a server must be: checked before anything is created there."""
+
+import re
+
+import asyncpg
+import msgspec
+
+from windlass.errors import StoreUnavailable
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.db import Texts
+from windlass.store.postgres.connection.profile import PLAIN
+from windlass.store.postgres.connection.session import Session
+
+MIN_POSTGRES = 15
+"""Underneath YugabyteDB: versions before v2025.1 are PostgreSQL 11."""
+WANTED_ISOLATION = "read committed"
+FLAG = "yb_enable_read_committed_isolation"
+_VERSION = re.compile(r"PostgreSQL (\d+)\S*-YB-(\S+)")
+_PROBE = "windlass_probe"
+
+
+def is_cluster(version: str) -> bool:
+    """Whether `version()` is that of YugabyteDB."""
+    return _VERSION.search(version) is not None
+
+
+async def check_server(session: Session, address: Address, shown: str) -> None:
+    """Refuse a server on which the profile's promises would not hold."""
+    if not address.profile.name:
+        return
+    version = str(await session.connection.fetchval("SELECT version()"))
+    problem = version_problem(version, named=address.cluster)
+    if problem is None and is_cluster(version):
+        problem = isolation_problem(
+            str(await session.connection.fetchval("SELECT yb_get_effective_transaction_isolation_level()"))
+        )
+    if problem is not None:
+        raise StoreUnavailable(f"{shown}: {problem}", lasting=True)
+
+
+def version_problem(version: str, *, named: bool) -> str | None:
+    """What is wrong with the version; `named`: the address says yugabyte://."""
+    found = _VERSION.search(version)
+    if found is None:
+        said = version.partition(" on ")[0]
+        return f"this is no YugabyteDB but {said}: write postgresql:// for a PostgreSQL" if named else None
+    if int(found[1]) < MIN_POSTGRES:
+        return (
+            f"YugabyteDB {found[2]} is PostgreSQL {found[1]} underneath, and Windlass needs {MIN_POSTGRES}: "
+            "upgrade it to v2025.1 or newer"
+        )
+    return None
+
+
+def isolation_problem(effective: str) -> str | None:
+    """What is wrong with the isolation level that is in force."""
+    if effective.lower() == WANTED_ISOLATION:
+        return None
+    return (
+        f"transactions that ask for {WANTED_ISOLATION} get {effective}: set the flag {FLAG}=true on every "
+        "YB-TServer, and restart it"
+    )
+
+
+async def learn_notify(session: Session, address: Address, texts: Texts) -> bool:
+    """Whether hints are on. In a profile only if the server accepts LISTEN and NOTIFY: then its statements notify."""
+    if not address.notify or not address.profile.name:
+        return address.notify
+    if session.pooled or not await _can_notify(session):
+        return False
+    texts.profile = msgspec.structs.replace(address.profile, notify=PLAIN.notify)
+    return True
+
+
+async def _can_notify(session: Session) -> bool:
+    """LISTEN and NOTIFY are errors where they are not turned on."""
+    try:
+        await session.connection.execute(f"LISTEN {_PROBE}")
+        await session.connection.execute(f"UNLISTEN {_PROBE}")
+        await session.connection.fetchval("SELECT pg_notify($1, '')", _PROBE)
+    except asyncpg.PostgresError:
+        return False
+    return True

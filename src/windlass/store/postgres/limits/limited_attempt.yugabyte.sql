@@ -1,0 +1,57 @@
+-- name: lock_claims
+-- Claims of one queue take turns: this one has its turn until its transaction ends.
+-- Returns the number of buckets, and whether no other claim has the lock.
+WITH locked AS MATERIALIZED (
+    SELECT queue FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT (SELECT count(*) FROM windlass.due_watermark)::integer, EXISTS (SELECT 1 FROM locked)
+    OR NOT EXISTS (SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0)
+
+-- name: claim_best
+-- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed.
+WITH moment AS MATERIALIZED (
+    SELECT now FROM (SELECT :now AS now) AS clock
+    WHERE EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)
+), heads AS MATERIALIZED (
+    SELECT job.id FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+    CROSS JOIN LATERAL (
+        SELECT head.id FROM (/*each*/(
+            SELECT pending.id, pending.rank FROM windlass.jobs AS pending
+            WHERE pending.bucket = :bucket AND pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
+            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
+            ORDER BY pending.rank, pending.id LIMIT :limit::integer
+        )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :limit::integer
+    ) AS job LIMIT :limit::integer
+), taken AS (
+    UPDATE windlass.jobs
+    SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
+        claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
+    WHERE EXISTS (SELECT 1 FROM moment) AND id = ANY(ARRAY(SELECT id FROM heads)) AND status = 'pending'
+    RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
+        snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+        parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
+        sort_priority, rank, tenant_queue
+), noted AS (
+    INSERT INTO windlass.claims (runner, claim, jobs)
+    SELECT :runner::text, :claim::bigint, array_agg(id)::uuid[] FROM taken HAVING count(*) > 0
+)
+SELECT * FROM taken
+
+-- name: candidates
+-- Lock the next pending jobs of a limited queue, the best of all buckets, from the cursors or watermarks on.
+SELECT job.id::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
+    job.concurrency_key, job.key_rate
+FROM windlass.jobs AS job WHERE job.id = ANY(ARRAY(
+    SELECT best.id FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+    CROSS JOIN LATERAL (
+        SELECT head.id FROM (/*each*/(
+            SELECT pending.id, pending.rank FROM windlass.jobs AS pending
+            WHERE pending.bucket = :bucket AND pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
+            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
+            AND (NOT :unassigned::boolean OR pending.tenant_queue IS NULL)
+            ORDER BY pending.rank, pending.id LIMIT :limit::integer
+        )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :limit::integer
+    ) AS best LIMIT :limit::integer
+)) AND job.status || '' = 'pending' ORDER BY job.sort_priority, job.rank, job.id FOR UPDATE SKIP LOCKED

@@ -1,0 +1,101 @@
+"""Migrations of a profile without transactions for them: statement by statement, each repeatable.
+
+A step is recorded after its last statement. A process that ends in between leaves tables that the next one completes;
+two processes at once do the same work, and repeat a statement that met the other's.
+"""
+
+import asyncio
+import random
+import re
+from collections.abc import Iterator
+
+import asyncpg
+
+from windlass.store.migrations import Migration, migrations_of
+from windlass.store.postgres.connection.db import Texts, in_schema
+from windlass.store.postgres.connection.requirements import is_cluster
+from windlass.store.postgres.connection.session import Frame, Session
+from windlass.store.postgres.connection.trouble import is_conflict, state_of
+
+MAX_TRIES = 30
+PAUSE_SECONDS = 0.1
+_MET = ("23505", "42P07", "42710", "42723", "42P06", "XX000")
+"""Errors of two statements that create the same at the same moment: unique, duplicate, changed concurrently."""
+_ORDER = re.compile(r" (?:ASC|HASH)\b")
+_GROUP = re.compile(r"\(\(([^()]*)\) HASH")
+_SPLIT = re.compile(r"\s+SPLIT AT BUCKETS")
+_BODY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
+
+
+async def apply_one_by_one(session: Session, texts: Texts, frame: Frame, buckets: int) -> list[str]:
+    """Apply missing steps; returns their names."""
+    schema, cluster = texts.schema, is_cluster(await session.connection.fetchval("SELECT version()"))
+    for statement in schema_table(schema):
+        await run_repeatable(session, statement)
+    found = await session.connection.fetchval(f'SELECT coalesce(max(number), 0) FROM "{schema}".schema')
+    missing = [step for step in migrations_of(__package__, texts.profile.name) if step.number > found]
+    for step in missing:
+        for statement in statements_in(step.text, buckets, cluster=cluster):
+            await run_repeatable(session, in_schema(statement, schema))
+        async with frame(session):
+            await session.script(f"{record_of(step, schema)} ON CONFLICT (number) DO NOTHING")
+    return [step.name for step in missing]
+
+
+async def run_repeatable(session: Session, statement: str) -> None:
+    """Run a statement that may be repeated, until no other process is in its way."""
+    for attempt in range(MAX_TRIES):
+        try:
+            await session.script(statement)
+        except asyncpg.PostgresError as error:
+            if attempt == MAX_TRIES - 1 or not (state_of(error) in _MET or is_conflict(error)):
+                raise
+        else:
+            return
+        await asyncio.sleep(PAUSE_SECONDS * random.random())
+
+
+def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
+    """The statements of a step, for a cluster or, without its words for them, for a plain PostgreSQL."""
+    bodies: list[str] = []
+
+    def take(found: re.Match[str]) -> str:
+        bodies.append(found[0])
+        return f"$${len(bodies) - 1}$$"
+
+    lines = [
+        line for line in text.replace(":buckets", str(buckets)).splitlines() if not line.lstrip().startswith("--")
+    ]
+    without = _BODY.sub(take, "\n".join(lines))
+    for part in without.split(";"):
+        if statement := part.strip():
+            whole = in_cluster(statement, buckets) if cluster else in_plain(statement)
+            yield re.sub(r"\$\$(\d+)\$\$", lambda found: bodies[int(found[1])], whole)
+
+
+def in_cluster(statement: str, buckets: int) -> str:
+    """With a split point between each two buckets."""
+    points = ", ".join(f"({bucket})" for bucket in range(1, buckets))
+    return _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", statement)
+
+
+def in_plain(statement: str) -> str:
+    """Without the words that only a cluster understands."""
+    return _ORDER.sub("", _GROUP.sub(r"(\1", _SPLIT.sub("", statement)))
+
+
+def schema_table(schema: str) -> tuple[str, str]:
+    """Where applied steps are recorded."""
+    return (
+        f'CREATE SCHEMA IF NOT EXISTS "{schema}"',
+        f'CREATE TABLE IF NOT EXISTS "{schema}".schema (number integer PRIMARY KEY, name text NOT NULL,'
+        " breaking boolean NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
+    )
+
+
+def record_of(step: Migration, schema: str) -> str:
+    """The statement that records a step."""
+    return (
+        f'INSERT INTO "{schema}".schema (number, name, breaking) '
+        f"VALUES ({step.number}, '{step.name}', {step.breaking})"
+    )
