@@ -38,6 +38,8 @@ class Profile(msgspec.Struct, frozen=True):
     """Above all transactions that have begun."""
     notify: str = "pg_notify"
     skew: Micros = 0
+    sweep_every: Micros = 1 * SECOND
+    """How often a claim rescans from the watermark, however well jobs flow."""
     partitions: bool = True
     """Whether history is dropped by whole partitions."""
     advisory_locks: bool = True
@@ -75,6 +77,8 @@ YUGABYTEDB = Profile(
     # It takes the same arguments, and does nothing: NOTIFY is an error where it is not turned on.
     notify="concat",
     skew=SKEW,
+    # Watermarks are behind by the lookback: a rescan reads all that ended in that time.
+    sweep_every=LOOKBACK // 2,
     partitions=False,
     advisory_locks=False,
     one_clock=False,

@@ -8,7 +8,7 @@ the same: the holder may be a process that was stopped.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from windlass.store.postgres.connection.access import Server
@@ -20,7 +20,8 @@ MAX_PAUSE_SECONDS = 0.02
 PARALLEL = 4
 """A loose claim locks 1/4 of the buckets."""
 
-Turn = dict[str, Any]
+Values = dict[str, Any]
+Claim = Callable[[Values], Awaitable[list[Any]]]
 
 
 class BucketTurns:
@@ -30,12 +31,22 @@ class BucketTurns:
         self.loose = server.address.loose
         self._server = server
 
-    async def take(self, claim: Callable[[Turn], Awaitable[list[Any]]]) -> list[Any]:
-        """The rows of a claim that had its turn."""
+    async def take(self, claim: Claim, values: Values) -> list[Any]:
+        """The rows of a claim that had its turn; a loose one that comes short asks for every free bucket."""
+        rows = await self._take(claim, values, wide=not self.loose)
+        head, short = _head(rows), values["limit"] - len(rows) + 1
+        if self.loose and short > 0 and head["leased"] and not head["again"]:
+            more = await self._take(claim, {**values, "limit": short, "first": False}, wide=True)
+            rows += [row for row in more if row["id"] is not None]
+        return rows
+
+    async def _take(self, claim: Claim, values: Values, *, wide: bool) -> list[Any]:
+        """Until no other claim is in its way; the last time it goes ahead all the same."""
         rows: list[Any] = []
         for attempt in range(MAX_TURNS + 1):
-            rows = await claim(self._turn(attempt))
-            head = next(row for row in rows if row["id"] is None)
+            turn = self._turn(wide=wide or attempt > 0, forced=attempt == MAX_TURNS)
+            rows = await claim({**values, **turn})
+            head = _head(rows)
             self._server.texts.buckets = head["buckets"]
             if not head["contended"]:
                 break
@@ -43,17 +54,20 @@ class BucketTurns:
             await pause(attempt)
         return rows
 
-    def _turn(self, attempt: int) -> Turn:
+    def _turn(self, *, wide: bool, forced: bool) -> Values:
         buckets = self._server.texts.buckets
-        # A loose claim that met others asks for every free bucket.
-        some = max(1, buckets // PARALLEL) if attempt == 0 else buckets
         return {
             "loose": self.loose,
-            "width": some if self.loose else 1,
+            "width": 1 if not self.loose else buckets if wide else max(1, buckets // PARALLEL),
             "turn": random.randrange(buckets),
             "known_buckets": buckets,
-            "forced": attempt == MAX_TURNS,
+            "forced": forced,
         }
+
+
+def _head(rows: Sequence[Any]) -> Any:
+    """The row about the claim."""
+    return next(row for row in rows if row["id"] is None)
 
 
 async def pause(attempt: int) -> None:

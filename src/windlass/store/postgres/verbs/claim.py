@@ -21,8 +21,6 @@ from windlass.store.postgres.limits.throttle import MAX_PAUSE
 from windlass.store.postgres.verbs.open_claims import OpenClaims
 from windlass.store.records import ClaimRequest, QueueQuota
 
-SWEEP_EVERY: Micros = 1 * SECOND
-"""How often a claim rescans from the watermark, however well jobs flow."""
 SHARE = 20
 """At most 1/20 of the time is spent on rescans, once they take long."""
 LONG: Micros = SECOND // 100
@@ -48,6 +46,7 @@ class Claims:
     def __init__(self, announce: Callable[[], None], server: Server) -> None:
         self._announce = announce
         self._turns = BucketTurns(server) if server.texts.profile.has_buckets else None
+        self._sweep_every = server.address.profile.sweep_every
         self.key_queues = KeyQueues()
         self.admitted_more = False
         """Whether the last claim admitted more jobs than it took: other runners may want them."""
@@ -125,7 +124,9 @@ class Claims:
     async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
         """From the cursors, from the watermarks, or from both, one after the other."""
         began = since_boot()
-        from_watermark = began >= self._sweep_again and (not self._flowing or began - self._swept >= SWEEP_EVERY)
+        from_watermark = began >= self._sweep_again and (
+            not self._flowing or began - self._swept >= self._sweep_every
+        )
         seen = {} if from_watermark else {at: seen for at, seen in self._seen.items() if at[0] in portion.queues}
         jobs = await self._take(access, portion, seen)
         if jobs is None:
@@ -172,7 +173,7 @@ class Claims:
         """One statement; with buckets, until no other claim is in its way."""
         if self._turns is None:
             return await access.once(lambda db: db.rows("claim", values))
-        return await self._turns.take(lambda turn: access.once(lambda db: db.rows("claim", {**values, **turn})))
+        return await self._turns.take(lambda of_turn: access.once(lambda db: db.rows("claim", of_turn)), values)
 
     def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
         """A claim that began at the watermarks and got enough did not reach these cursors: forget them."""
