@@ -19,6 +19,7 @@ from bench.measures import (
     enqueue,
     events,
     flow,
+    graphs,
     groups,
     growth,
     held,
@@ -57,6 +58,7 @@ class Measurement(StrEnum):
     BUCKETS = "buckets"
     CHAINS = "chains"
     CLUSTER = "cluster"
+    GRAPHS = "graphs"
     DELAYS = "delays"
     EVENTS = "events"
     GROUPS = "groups"
@@ -82,6 +84,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.BUCKETS: buckets.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.CLUSTER: cluster.measure,
+    Measurement.GRAPHS: graphs.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
     Measurement.GROUPS: groups.measure,
