@@ -11,7 +11,7 @@ from tests.support.processes import until
 
 PATHS = (
     *("/", "/jobs", "/queues", "/queues/mail", "/dead", "/schedules", "/schedules/nightly", "/workers", "/types"),
-    *("/types/mail.welcome", "/actions", "/audit", "/settings", "/enqueue", "/enqueue?type=order.place"),
+    *("/types/mail.welcome", "/actions", "/webhooks", "/audit", "/settings", "/enqueue", "/enqueue?type=order.place"),
     "/enqueue?type=elsewhere",
 )
 SCREENS = {"wide": WIDE, "phone": PHONE}

@@ -14,6 +14,7 @@ from windlass.core.status import Status
 from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, JobCancelled, StoreUnavailable
 from windlass.remote.connection import Connection
 from windlass.remote.enqueue import enqueue
+from windlass.remote.flows import RemoteFlows
 from windlass.remote.problems import RemoteRefused
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
@@ -31,9 +32,10 @@ NO_RESULT = "job {id} completed, and this token may not see its result: that nee
 class RemoteApp(App):
     """An app behind a REST server: `RemoteApp("https://jobs.example.com", token="wl_…")`.
 
-    It enqueues jobs, of its own tasks or by name, and has `jobs`, `queues`, `schedules`, `workers` and `stats` of
-    App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot take part in a
-    transaction, or enqueue chains. Server and token default to WINDLASS_SERVER and WINDLASS_TOKEN.
+    It enqueues jobs, of its own tasks or by name, and has `jobs`, `flows`, `queues`, `schedules`, `workers` and
+    `stats` of App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot take part in a
+    transaction, or enqueue chains and flows. Server and token default to WINDLASS_SERVER and
+    WINDLASS_TOKEN.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class RemoteApp(App):
         super().__init__("sqlite:///:remote:", deadline=deadline)
         self._connection = connection = Connection(server, token, self._deadline)
         self.jobs = RemoteJobs(self, connection)
+        self.flows = RemoteFlows(self, connection)
         self.queues = RemoteQueues(self, connection)
         self.schedules = RemoteSchedules(self, connection)
         self.workers = RemoteWorkers(self, connection)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.core.graphs.ids import FLOW_TYPE
 from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import SECOND, Micros, to_datetime
@@ -31,6 +32,7 @@ async def enqueue(connection: Connection, jobs: Sequence[NewJob], seconds: float
 def _request(job: NewJob) -> dict[str, Any]:
     if job.parents or job.result_params or job.flow:
         what = "group" if job.flow and is_group_id(job.flow) else "chain"
+        what = "flow" if job.type == FLOW_TYPE else what
         raise InvalidOption(what, "cannot be enqueued through a server")
     values = {
         "type": job.type,

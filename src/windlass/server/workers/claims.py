@@ -163,6 +163,8 @@ def _checked(call: Call, body: ClaimBody) -> ClaimBody:
             raise InvalidOption(f"limits.{queue:.40}", "is of a queue that the claim does not name")
         _check_range(f"limits.{queue}", limit, 0, MAX_NUMBER)
     _check_range("wait", body.wait, 0, MAX_WAIT)
+    if body.wait:
+        call.caller.need_waiting("a claim that waits")
     _check_range("slots", body.slots, 1, MAX_SLOTS)
     _check_range("queues", len(body.queues), 1, MAX_QUEUES, " names")
     _check_range("types", len(body.types), 1, MAX_TYPES, " names")
