@@ -7,6 +7,7 @@ from windlass.client.handle import Handle
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.remote.app import RemoteHandle
 from windlass.remote.connection import Connection
+from windlass.remote.flows import RemoteFlows
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
 from windlass.remote.work.store import RestStore
@@ -26,6 +27,7 @@ def redirect(app: App, server: str, token: str | None = None) -> None:
     app._store_handle = StoreHandle(lambda: connection.server, opened, has_blobs=False)
     app._handle = handle  # type: ignore[method-assign]
     app.jobs = RemoteJobs(app, connection)
+    app.flows = RemoteFlows(app, connection)
     app.queues = RemoteQueues(app, connection)
     app.schedules = RemoteSchedules(app, connection)
     app.workers = RemoteWorkers(app, connection)
