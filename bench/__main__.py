@@ -42,7 +42,7 @@ def bench(
     publish: Annotated[bool, typer.Option("--publish", help="Write into docs/benchmarks too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, flow, chains, delays …"""
+    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, flow, chains, graphs …"""
     if quick and publish:
         raise ConfigError("--quick figures mean nothing: they are not published")
     plan = Plan(

@@ -17,6 +17,7 @@ from bench.measures import (
     enqueue,
     events,
     flow,
+    graphs,
     groups,
     growth,
     held,
@@ -52,6 +53,7 @@ class Measurement(StrEnum):
     LATENCY = "latency"
     FLOW = "flow"
     CHAINS = "chains"
+    GRAPHS = "graphs"
     DELAYS = "delays"
     EVENTS = "events"
     GROUPS = "groups"
@@ -74,6 +76,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
+    Measurement.GRAPHS: graphs.measure,
     Measurement.DELAYS: delays.measure,
     Measurement.EVENTS: events.measure,
     Measurement.GROUPS: groups.measure,

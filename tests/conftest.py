@@ -1,5 +1,6 @@
 """Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
 
+import gc
 import logging
 import signal
 from collections import Counter
@@ -48,7 +49,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "dashboard": {"postgres": ("test_actions", "test_forms", "test_pages", "test_hostile")},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
     "services": {
-        **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
+        **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements", "test_webhooks")),
         "redis-cluster": (),
     },
     "e2e": {
@@ -85,6 +86,14 @@ settings.load_profile("windlass")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "extended: `make test` leaves it to `make test-all`")
+    gc.disable()  # what is collected stays: looking for garbage among it took two fifths of the collection
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Look for garbage again, but not among the tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker

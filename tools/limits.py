@@ -99,6 +99,8 @@ def _store() -> dict[str, str]:
         "SQLite: `?driver=`": " or ".join(f"`{each}`" for each in Driver) + f", default `{Driver.APSW}`",
         "SQLite: `?allow_network_fs=`": "`true` or `false`, default `false`",
         "`blobs`, `WINDLASS_BLOBS`": "a folder, as `./blobs` or `file:///srv/shop/blobs`; default none",
+        "`webhook_networks`, `WINDLASS_WEBHOOK_NETWORKS`": "networks that webhooks may reach although they are not "
+        "public, as `10.20.0.0/16,127.0.0.0/8`; default none",
         "a blob that no job refers to": f"is removed when it is {OLD_SECONDS / 3600:g} hours old",
     }
 

@@ -29,12 +29,13 @@ from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.client.verbs.tokens import Tokens
+from windlass.client.verbs.webhooks import Webhooks
 from windlass.contrib.django import fresh_connections
 from windlass.contrib.otel import measure_jobs, trace_jobs
 from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
 from windlass.remote import RemoteApp
-from windlass.server.application import asgi
+from windlass.server import asgi, wsgi
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -320,14 +321,14 @@ FACES = {
     Stats: "app.stats",
     Actions: "app.actions",
     Tokens: "app.tokens",
+    Webhooks: "app.webhooks",
     Audit: "app.audit",
 }
 MODULES = {
     fresh_connections: "windlass.contrib.django",
-    trace_jobs: "windlass.contrib.otel",
-    measure_jobs: "windlass.contrib.otel",
+    **dict.fromkeys((trace_jobs, measure_jobs), "windlass.contrib.otel"),
     report_to_sentry: "windlass.contrib.sentry",
-    asgi: "windlass.server",
+    **dict.fromkeys((asgi, wsgi), "windlass.server"),
 }
 """Functions that are imported from a module of their own."""
 MADE_FOR_YOU = (

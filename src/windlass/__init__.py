@@ -1,6 +1,9 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
+from windlass.client.graphs.graph import Graph
+from windlass.client.graphs.handle import FlowHandle
+from windlass.client.graphs.node import MapNode, Node
 from windlass.client.groups.group import Group, GroupOptions, group
 from windlass.client.groups.handle import GroupHandle
 from windlass.client.groups.open_group import OpenGroup
@@ -21,9 +24,11 @@ from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.links import Links
 from windlass.client.verbs.payloads import EarlierPayload
 from windlass.client.verbs.tokens import NewToken, TokenNotFound
+from windlass.client.verbs.webhooks import NewSecret, WebhookNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
 from windlass.core.flow.rate import Rate
+from windlass.core.graphs.tree import FlowEdge, FlowNode, FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.ids import JobRef
 from windlass.core.jobs.idempotency import OnConflict
@@ -38,6 +43,7 @@ from windlass.core.stats.recent_stats import Quantiles
 from windlass.core.stats.timeline import Point, Series, Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Scope, Token
+from windlass.core.webhooks.webhook import Webhook, WebhookOptions
 from windlass.core.why.explain import Why
 from windlass.core.why.reason import Reason
 from windlass.errors import (
@@ -100,7 +106,12 @@ __all__ = [
     "Fixed",
     "Flow",
     "FlowCallback",
+    "FlowEdge",
+    "FlowHandle",
+    "FlowNode",
     "FlowNotFound",
+    "FlowTree",
+    "Graph",
     "Group",
     "GroupHandle",
     "GroupOptions",
@@ -124,10 +135,13 @@ __all__ = [
     "Linear",
     "Links",
     "LogLine",
+    "MapNode",
     "MemberFailure",
     "Meter",
     "NewJob",
+    "NewSecret",
     "NewToken",
+    "Node",
     "NotAllowedNow",
     "NotInJob",
     "OnConflict",
@@ -172,6 +186,9 @@ __all__ = [
     "TokenNotFound",
     "UnknownTask",
     "UseAsync",
+    "Webhook",
+    "WebhookNotFound",
+    "WebhookOptions",
     "Why",
     "WindlassError",
     "WorkerInfo",

@@ -55,18 +55,20 @@ def test_the_rest_server_is_compared_with_the_client(tmp_path: Path) -> None:
 
 
 def test_chains_and_delays_are_compared_with_jobs_that_wait_for_nothing(tmp_path: Path) -> None:
-    ran = run_bench(tmp_path, "--quick", "chains", "delays", "--json")
+    ran = run_bench(tmp_path, "--quick", "chains", "delays", "graphs", "--json")
     assert ran.returncode == 0, ran.stderr
-    chains, delays = (each["section"] for each in json.loads(ran.stdout)["results"])
-    compared = {row["name"]: row["base"]["name"] for row in chains["rows"] + delays["rows"] if row["base"]}
+    sections = [each["section"] for each in json.loads(ran.stdout)["results"]]
+    rows = [row for section in sections for row in section["rows"]]
+    compared = {row["name"]: row["base"]["name"] for row in rows if row["base"]}
     assert compared == {
         "chains of 10": "independent jobs",
         "chains of 10, results taken": "independent jobs",
+        "one graph": "independent jobs",
         "enqueued for tomorrow": "enqueued, due at once",
         "drain, just due": "drain, pending",
         "claim, 500 wait for later": "claim, no job waits for later",
     }
-    assert all(row["rounds"][0] > 0 for row in chains["rows"] + delays["rows"])
+    assert all(row["rounds"][0] > 0 for row in rows)
 
 
 def test_groups_are_compared_with_independent_jobs_and_their_memory_is_measured(tmp_path: Path) -> None:

@@ -65,6 +65,16 @@ def test_the_job_is_there_when_the_caller_commits_and_not_before(
     assert app.jobs.get(handle.id).max_attempts == 7, "what the code declares holds, though no lane could write it"
 
 
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_graph_is_there_as_a_whole_if_the_caller_commits(app: App, work: Any, theirs: Any, commits: bool) -> None:
+    theirs.execute("INSERT INTO orders VALUES (1)")
+    with app.flow("order", connection=theirs) as flow:
+        first = flow.add(work.job(1))
+        flow.add(work.job(2), after=[first], when="dead")
+    (theirs.commit if commits else theirs.rollback)()
+    assert total(app) == (4 if commits else 0), "the flow, two nodes, and the join between them"
+
+
 def test_nothing_is_left_when_the_caller_rolls_back(app: App, work: Any, theirs: Any) -> None:
     theirs.execute("INSERT INTO orders VALUES (1)")
     work.using(connection=theirs).enqueue(1)

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import pytest
 import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from tests.support.processes import until
 from windlass import App, Context
@@ -79,9 +81,11 @@ on_stores = pytest.mark.parametrize(
 class Site:
     """The server, and an app of the test's own on the same store."""
 
-    def __init__(self, address: str, port: int) -> None:
+    def __init__(self, address: str, port: int, prefix: str = "") -> None:
+        """With a prefix it is mounted in another app, which lets everyone in."""
         self.address = address
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}{prefix}"
+        self._prefix = prefix
         self.steps = threading.Semaphore(0)
         """What lets a job of img.follow go on."""
         self.app = make_app(address, self.steps)
@@ -105,7 +109,11 @@ class Site:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        self._served = self._server.config.app = asgi(self.serving, environment="test")
+        if self._prefix:
+            self._served = asgi(self.serving, environment="test", auth=lambda request: ("guest", ["admin"], []))
+            self._server.config.app = Starlette(routes=[Mount(self._prefix, self._served)])
+        else:
+            self._served = self._server.config.app = asgi(self.serving, environment="test")
         async with self.serving.worker(concurrency=4, queues=["bills", "images", "mail"]):
             await self._server.serve()
 

@@ -56,6 +56,7 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 def test_the_commands_are_these() -> None:
     alone = ["bench", "demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
     alone += ["jobs", "dead", "queues", "schedules", "flows", "workers", "serve", "token", "audit", "scale"]
+    alone += ["webhooks"]
     grouped = {
         "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
@@ -63,6 +64,7 @@ def test_the_commands_are_these() -> None:
         "schedules": ["list", "show", "add", "set", "reset", "pause", "resume", "run", "remove", "prune"],
         "flows": ["list", "show", "cancel", "retry"],
         "workers": ["list"],
+        "webhooks": ["list", "show", "add", "test", "pause", "resume", "rotate", "remove"],
         "token": ["create", "list", "revoke", "rotate"],
     }
     words = [*alone, *grouped, *(f"{group} {verb}" for group, verbs in grouped.items() for verb in verbs)]

@@ -41,6 +41,8 @@ class Job:
     parents: tuple[JobId, ...] = ()
     waits_for: set[JobId] = field(default_factory=set)
     """Those of its parents that have not completed, be they live, over, or gone."""
+    when_ended: bool = False
+    """Whether any end of its parents lets it go on."""
     result_params: frozenset[JobId] = frozenset()
     parent_results: dict[JobId, str | None] = field(default_factory=dict)
     """parent → the result that came from it"""

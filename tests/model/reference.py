@@ -93,6 +93,7 @@ class Reference:
             child = replace(
                 self.jobs[new.id], parents=parents, waits_for=set(parents), result_params=takes, lag=new.delay
             )
+            child.when_ended = new.when_ended
             child.status, child.run_at, child.rank = Status.BLOCKED, now, now
             self.jobs[new.id] = child
         elif born.status is Status.PENDING:
@@ -105,8 +106,8 @@ class Reference:
             self._follow(child, parent, now)
 
     def _follow(self, child: Job, parent: Job, now: Micros) -> None:
-        """A parent has ended. Completed, it lets the child go on when it is the last; else it takes it along."""
-        if parent.status is Status.COMPLETED:
+        """A parent has ended. If the child needs no more, it goes on when it was the last; else it is taken along."""
+        if parent.status is Status.COMPLETED or child.when_ended:
             child.inherit(parent)
             if child.status is Status.BLOCKED and not child.waits_for:
                 child.go_on(now)

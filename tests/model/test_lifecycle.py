@@ -132,10 +132,10 @@ class Lifecycle(Agreement):
     @rule(
         parents=st.lists(picks, min_size=1, max_size=2),
         links=st.lists(st.fixed_dictionaries(link_fields), min_size=1, max_size=3),
-        result_params=st.booleans(),
+        takes=st.sampled_from(["results", "nothing", "ends"]),
         stranger=st.sampled_from([False] * 9 + [True]),
     )
-    def link(self, parents: list[int], links: list[dict[str, Any]], result_params: bool, stranger: bool) -> None:
+    def link(self, parents: list[int], links: list[dict[str, Any]], takes: str, stranger: bool) -> None:
         """A child of jobs that are there, live or over, and those that come after it in the same enqueue."""
         known = list(self.model.jobs)
         unused = [id_ for id_ in IDS if id_ not in self.model.jobs and id_ not in self.model.graves]
@@ -144,8 +144,9 @@ class Lifecycle(Agreement):
         above = [known[-1 - pick % len(known)] for pick in parents] + ([unused[-1]] if stranger else [])
         batch: list[dict[str, Any]] = []
         for id_, each in zip(unused, links, strict=False):
-            taken = tuple((f"p{n}", parent) for n, parent in enumerate(above)) if result_params else ()
-            batch.append({"id": id_, "parents": tuple(above), "result_params": taken, **each})
+            taken = tuple((f"p{n}", parent) for n, parent in enumerate(above)) if takes == "results" else ()
+            ends = {"when_ended": takes == "ends"}
+            batch.append({"id": id_, "parents": tuple(above), "result_params": taken, **ends, **each})
             if stranger:
                 # Who would meet a key may be refused first, or be answered with who has it.
                 batch[-1]["idempotency_key"] = None

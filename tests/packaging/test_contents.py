@@ -95,6 +95,7 @@ def test_the_extras_have_their_names_from_the_start(metadata: Message) -> None:
         "server",
         "metrics",
         "otel",
+        "wsgi",
         "all",
     }
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.server.conftest import Client, enqueue
-from tests.server.streams import ENDS, listening
+from tests.server.streams import ENDS, Stream, listening
 from tests.support.addresses import on_sqlite
 from tests.support.seed import claim_one, completed, dead, failed, open_lease, settle
 from windlass import App
@@ -17,8 +17,15 @@ from windlass.core.ids import new_id
 from windlass.core.jobs.job import Claimed, LogLine, Progress
 from windlass.core.moments import SECOND, to_datetime
 from windlass.server import access, asgi
-from windlass.server.events import hub, reader
+from windlass.server.events import hub, listener, reader
 from windlass.store.records import Note
+
+
+@pytest.fixture(params=["by its task", "by the hub"])
+def writes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub writes to connections of uvicorn by itself."""
+    if request.param == "by the hub":
+        monkeypatch.setattr(Stream, "__module__", "uvicorn.protocols.http.test")
 
 
 async def run(app: App, api: Client, number: int, **options: Any) -> Claimed:
@@ -32,6 +39,7 @@ async def run(app: App, api: Client, number: int, **options: Any) -> Claimed:
     return job
 
 
+@pytest.mark.usefixtures("writes")
 async def test_ends_of_jobs_are_told_as_they_happen(app: App, served: Starlette, api: Client) -> None:
     before = await enqueue(api, 0)
     await api.delete(f"/jobs/{before}")
@@ -122,6 +130,7 @@ async def test_changes_of_queues_and_schedules_are_told(app: App, served: Starle
         assert "version" not in (await stream.next()).data
 
 
+@pytest.mark.usefixtures("writes")
 async def test_after_a_broken_connection_nothing_is_missed_and_nothing_comes_twice(
     app: App, served: Starlette, api: Client
 ) -> None:
@@ -206,10 +215,11 @@ async def test_a_revoked_token_ends_its_stream(app: App, served: Starlette, monk
 
 
 @on_sqlite
+@pytest.mark.usefixtures("writes")
 async def test_a_slow_listener_is_dropped_and_told_so(
     app: App, served: Starlette, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "MAX_BEHIND", 2_000)
+    monkeypatch.setattr(listener, "MAX_BEHIND", 2_000)
     async with listening(app, served) as slow, listening(app, served) as fast:
         slow.tap.clear()
         for number in range(12):
@@ -280,3 +290,32 @@ async def test_a_wrong_request_is_refused_with_the_field(api: Client, query: str
 async def test_an_id_that_is_none_is_refused(api: Client, id_: str) -> None:
     answer = await api.get("/events", headers={"last-event-id": id_})
     assert (answer.status_code, answer.json()["field"]) == (400, "Last-Event-ID")
+
+
+@on_sqlite
+async def test_the_hub_writes_without_waking_a_task_and_leaves_a_slow_connection_to_it(
+    app: App, served: Starlette, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stream, "__module__", "uvicorn.protocols.http.test")
+    tasks: list[Any] = []
+    send = Stream.send
+
+    async def noted(self: Stream, message: Any) -> None:
+        tasks.append(asyncio.current_task())
+        await send(self, message)
+
+    monkeypatch.setattr(Stream, "send", noted)
+    async with listening(app, served) as stream:
+        own = tasks[0]
+        first, second, third = [await enqueue(api, number) for number in range(3)]
+        await api.delete(f"/jobs/{first}")
+        assert await stream.jobs(1) == [("job.cancelled", first)]
+        assert tasks[-1] is not own
+        stream.tap.clear()
+        await api.delete(f"/jobs/{second}")
+        async with asyncio.timeout(30):
+            while len(tasks) < 4:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await api.delete(f"/jobs/{third}")
+        stream.tap.set()
+        assert await stream.jobs(2) == [("job.cancelled", second), ("job.cancelled", third)]

@@ -27,6 +27,7 @@ BODIES: dict[str, Any] = {
     "change_queue": {"fair": True},
     "add_schedule": {"name": "mine", "type": SECRET, "payload": {"path": "x"}, "every": 60},
     "change_schedule": {"paused": True},
+    "add_webhook": {"name": "mine", "url": "https://example.com/", "queues": [OTHER_QUEUE]},
 }
 
 
@@ -44,6 +45,8 @@ class Others:
         same_queue = {"type": SECRET, "payload": {"path": "hidden-path"}, "queue": "default"}
         self.ids = [self.id, (await self._api.post("/jobs", json=same_queue)).json()["id"]]
         await self._api.post("/schedules", json={"name": "theirs", **job, "every": 60})
+        webhook = {"name": "theirs", "url": "https://secret-host/", "queues": [OTHER_QUEUE]}
+        assert (await self._api.post("/webhooks", json=webhook)).status_code == 201
         action = (await self._api.post("/actions", json={"verb": "retry", "queue": OTHER_QUEUE})).json()
         self.action = await done(self._api, action)
         worker = WorkerInfo(
@@ -62,7 +65,8 @@ class Others:
         """All of it, as the store has it."""
         jobs: list[Job] = [await self._app.jobs.aget(id_) for id_ in self.ids]
         queues = [each for each in await self._app.queues.alist() if each.name != "mail"]
-        return jobs, queues, await self._app.schedules.aget("theirs"), len((await self._app.audit.alist()).items)
+        named = await self._app.schedules.aget("theirs"), await self._app.webhooks.alist()
+        return jobs, queues, named, len((await self._app.audit.alist()).items)
 
 
 async def done(api: Client, action: dict[str, Any]) -> str:
@@ -76,7 +80,8 @@ async def done(api: Client, action: dict[str, Any]) -> str:
 def path_of(operation: Operation, others: Others) -> str:
     """The path with the names of others."""
     owner = operation.path.split("/")[1]
-    name = {"jobs": others.id, "actions": others.action, "queues": OTHER_QUEUE, "schedules": "theirs"}.get(owner, "")
+    names = {"jobs": others.id, "actions": others.action, "queues": OTHER_QUEUE}
+    name = {**names, "schedules": "theirs", "webhooks": "theirs"}.get(owner, "")
     return operation.path.replace("{id}", name).replace("{name}", name)
 
 
@@ -122,6 +127,7 @@ NAMING_OTHERS: dict[str, tuple[str, str, Any]] = {
     "a queue that is not there": ("GET", "/queues/mail", None),
     "a change of it": ("PATCH", "/queues/mail", {"fair": True}),
     "a schedule that is not there": ("GET", "/schedules/their", None),
+    "a webhook that is not there": ("GET", "/webhooks/their", None),
     "a change of that": ("PATCH", "/schedules/their", {"paused": True}),
     "a run of that": ("POST", "/schedules/their/run", None),
     "a type that is not there": ("POST", "/jobs", {"type": "mail.later", "queue": "mail"}),

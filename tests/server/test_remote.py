@@ -12,7 +12,7 @@ import pytest
 
 from tests.server.test_serve import Served
 from tests.support.processes import until
-from windlass import App, NewJob, chain, group
+from windlass import App, FlowNotFound, NewJob, chain, group
 from windlass.errors import (
     ConfigError,
     EnqueueFailed,
@@ -69,6 +69,25 @@ def test_jobs_are_enqueued_read_and_changed_as_by_an_app(remote: RemoteApp, serv
     assert remote.jobs.cancel_all(type="mail.welcome") == 3
     assert remote.jobs.delete_all(status="cancelled") == 3
     assert remote.stats.counts() == served.app.stats.counts()
+
+
+def test_flows_are_read_cancelled_and_retried_as_by_an_app(remote: RemoteApp, served: Served) -> None:
+    @served.app.task
+    def task(user_id: int) -> int:
+        return user_id
+
+    with served.app.flow("order") as flow:
+        first = flow.add(task.job(1), name="first")
+        flow.add(task.job(2), name="second", after=[first], when="dead")
+    assert remote.flows.get("order") == served.app.flows.get("order")
+    assert remote.flows.tree(flow.id) == served.app.flows.tree(flow.id)
+    assert [each.name for each in remote.flows.list()] == ["order"]
+    assert remote.flows.cancel("order", "no").reason == "no"
+    assert remote.flows.retry("order").live == 2
+    with pytest.raises(FlowNotFound, match="no flow 'none'"):
+        remote.flows.get("none")
+    with pytest.raises(InvalidOption, match="flow: cannot be enqueued through a server"), remote.flow() as refused:
+        refused.add(remote.tasks["mail.welcome"].job(1))
 
 
 def test_chains_and_groups_are_refused(remote: RemoteApp) -> None:

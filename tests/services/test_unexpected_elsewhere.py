@@ -16,6 +16,7 @@ from windlass.core.jobs.retry import Fixed
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest
+from windlass.worker.config import WorkerConfig
 from windlass.worker.runner.queue_rules import QueueRetryRules
 from windlass.worker.stacks import GONE, Stacks
 from windlass.worker.store_retry import MAX_UNEXPECTED
@@ -80,7 +81,7 @@ async def test_a_candidate_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch
 
 async def test_the_rules_from_before_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Listener()
-    rules = QueueRetryRules(store.queues, heard)
+    rules = QueueRetryRules(store, WorkerConfig(app=""), ["default"], heard)
     before = rules.retry("default")
     with monkeypatch.context() as patch:
         patch.setattr(store.queues, "list", fail)

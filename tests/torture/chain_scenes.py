@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from tests.support.chains import follow_on
 from tests.support.seed import new_job, open_lease, request
 from tests.torture.scene import JOBS, Scene
@@ -30,7 +32,34 @@ async def _fallen(store: Store) -> None:
     await store.jobs.settle([_OVER])
 
 
+_EITHER = msgspec.structs.replace(new_job(id=JOBS[3]), parents=(JOBS[0],), when_ended=True)
+
+
+async def _with_one_that_waits_for_the_end(store: Store) -> None:
+    await store.jobs.enqueue([*_LINKS, _EITHER])
+    await open_lease(store)
+    await store.jobs.claim(request(claim=1))
+
+
+async def _waiting_for_the_end(store: Store) -> None:
+    await store.jobs.enqueue([*_LINKS, _EITHER])
+
+
 CHAINS = [
+    Scene(
+        verb="settle",
+        name="settle, a link that died, of which one waits for the end",
+        tells=True,
+        before=_with_one_that_waits_for_the_end,
+        act=lambda store: store.jobs.settle([_OVER]),
+        again=lambda first, second: second == ["already"],
+    ),
+    Scene(
+        verb="cancel",
+        name="cancel, a link of which one waits for the end",
+        before=_waiting_for_the_end,
+        act=lambda s: s.operator.cancel(JOBS[:1], "no"),
+    ),
     Scene(
         verb="enqueue",
         name="enqueue, a chain",

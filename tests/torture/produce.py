@@ -97,7 +97,11 @@ def links() -> list[NewJob]:
         found.append(make(lambda task: task.using(max_attempts=1000, **terms)))  # noqa: B023
         if found[-1].type == "quick":
             found += [add_one.using(max_attempts=1000)] * dice.randint(0, 3)
-    return list(chain(*found).jobs)
+    jobs = list(chain(*found).jobs)
+    if dice.random() < 0.3:  # one that runs however the last of them ends
+        last = msgspec.structs.replace(quick.using(max_attempts=1000).job(1).plain(), flow=jobs[0].flow)
+        jobs.append(msgspec.structs.replace(last, parent=jobs[-1].id, parents=(jobs[-1].id,), when_ended=True))
+    return jobs
 
 
 MEMBERS = [*LINKS[:3], (1, LINKS[3][1]), LINKS[4]]

@@ -26,6 +26,7 @@ from windlass import (
     NewJob,
     Page,
     Queue,
+    Results,
     Schedule,
     State,
     Status,
@@ -388,3 +389,12 @@ def policies_and_state_are_typed(own: Backoff) -> None:
     assert_type(Exponential(base="1m", cap=timedelta(hours=1)).base, float)
     app.task(retry=5)  # type: ignore[call-overload]
     welcome.using(retry=Fibonacci())  # type: ignore[arg-type]
+
+
+def a_node_has_the_type_of_its_result() -> None:
+    with app.flow("order") as flow:
+        paths = flow.add(resize.job("a", "b", 3))
+        flow.add(welcome.job(paths.result), after=[paths])  # type: ignore[arg-type]
+        flow.add(welcome.job(1), when="failed")  # type: ignore[arg-type]
+        every = flow.map(send, over=paths.result)
+        assert_type((every.result, every.results), tuple[list[int], Results[int]])

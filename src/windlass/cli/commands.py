@@ -27,6 +27,7 @@ COMMANDS = {
     "schedules": "schedules.commands:schedules",
     "flows": "flows:flows",
     "workers": "queues.commands:workers",
+    "webhooks": "webhooks:webhooks",
     "token": "tokens:token",
 }
 """Name → module of this folder, and the function or table of commands in it, in the order of `--help`."""

@@ -1,19 +1,23 @@
-"""windlass flows: groups of jobs."""
+"""windlass flows: groups and graphs of jobs."""
 
 from typing import Annotated
 
 import msgspec
 import typer
 
+from windlass.cli.flow_drawing import draw_graph
 from windlass.cli.json_output import print_json
 from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
+from windlass.client.app import App
 from windlass.core.groups.flow import Flow
 from windlass.store.open import redact
 
-flows = typer.Typer(help="Groups of jobs and their callbacks: list, show, cancel, retry.", no_args_is_help=True)
+flows = typer.Typer(
+    help="Flows, which are groups and graphs of jobs: list, show, cancel, retry.", no_args_is_help=True
+)
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the group, or the name that it was given.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the flow, or the name that it was given.")]
 WIDTH = 30
 """Of the bar that shows the members."""
 
@@ -25,28 +29,30 @@ def list_flows(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List groups, newest first, with how many members had completed when the group last looked."""
+    """List flows, newest first, with how many jobs had completed when the flow last looked."""
     home = look(store, app)
     found = home.flows.list(limit=limit)
     if as_json:
         print_json([_record(each) for each in found])
         return
     rows = [
-        [each.name or each.id, each.status, f"{each.completed:,} of {each.size:,}", ago(each.created_at)]
+        [each.name or each.id, each.kind, each.status, f"{each.completed:,} of {each.size:,}", ago(each.created_at)]
         for each in found
     ]
-    empty = f"No groups in {redact(home.store)}."
-    print_table(["flow", "status", "completed", "created"], rows, empty=empty)
+    empty = f"No flows in {redact(home.store)}."
+    print_table(["flow", "kind", "status", "completed", "created"], rows, empty=empty)
 
 
 @flows.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show a group: its members by status, its callbacks, and what holds it up."""
-    found = look(store, app).flows.get(id_)
+    """Show a flow: its jobs by status, a drawing of the graph, and what holds it up."""
+    home = look(store, app)
+    found = home.flows.get(id_)
     if as_json:
-        print_json(_record(found))
+        nodes = home.flows.tree(found.id).nodes
+        print_json({**_record(found), "nodes": [msgspec.to_builtins(node) for node in nodes]})
     else:
-        _draw(found)
+        _draw(home, found)
 
 
 @flows.command()
@@ -56,27 +62,33 @@ def cancel(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Cancel a group with its members; its `always` callback still runs when all have ended."""
-    _draw(reach(store, app).flows.cancel(id_, reason))
+    """Cancel a flow with its jobs; `always` of a group, and nodes with `when="ended"`, still run at the end."""
+    home = reach(store, app)
+    _draw(home, home.flows.cancel(id_, reason))
 
 
 @flows.command()
 def retry(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Run the dead and cancelled members of a group again; its `then` waits for them again."""
-    _draw(reach(store, app).flows.retry(id_))
+    """Run the dead and cancelled jobs of a flow again; what follows waits for them again."""
+    home = reach(store, app)
+    _draw(home, home.flows.retry(id_))
 
 
 def _record(flow: Flow) -> dict[str, object]:
     return {**msgspec.structs.asdict(flow), "live": flow.live}
 
 
-def _draw(flow: Flow) -> None:
+def _draw(home: App, flow: Flow) -> None:
     name = f" ({flow.name})" if flow.name else ""
     typer.echo(f"flow {flow.id}{name} is {flow.status}" + (f": {flow.reason}" if flow.reason else ""))
-    counts = {"completed": flow.completed, "dead": flow.dead, "cancelled": flow.cancelled, "live": flow.live}
+    counts = {name: getattr(flow, name) for name in ("completed", "dead", "cancelled", "skipped", "live")}
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    what = "nodes" if flow.kind == "graph" else "members"
     more = "" if flow.sealed else "; more may come"
-    typer.echo(f"  [{_bar(flow)}] {flow.size:,} members: {told or 'none'}{more}")
+    typer.echo(f"  [{_bar(flow)}] {flow.size:,} {what}: {told or 'none'}{more}")
+    if flow.kind == "graph":
+        for line in draw_graph(home.flows.tree(flow.id)):
+            typer.echo(f"  {line}")
     for each in flow.callbacks:
         typer.echo(f"  └─ {each.role:<8} {each.type} {each.id} is {each.status}")
     if flow.waits_for is not None:
@@ -84,7 +96,8 @@ def _draw(flow: Flow) -> None:
 
 
 def _bar(flow: Flow) -> str:
-    """Completed members as `#`, lost ones as `x`."""
+    """Completed members as `#`, lost ones as `x`, skipped ones as `-`."""
     size = max(1, flow.size)
-    done, lost = (WIDTH * count // size for count in (flow.completed, flow.dead + flow.cancelled))
-    return ("#" * done + "x" * lost).ljust(WIDTH, ".")
+    parts = (flow.completed, flow.dead + flow.cancelled, flow.skipped)
+    done, lost, skipped = (WIDTH * count // size for count in parts)
+    return ("#" * done + "x" * lost + "-" * skipped).ljust(WIDTH, ".")

@@ -11,9 +11,7 @@ from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.client.elsewhere import APP, no_attribute
 from windlass.client.embedded import worker
-from windlass.client.groups.group import Callback, GroupOptions, new_plan
-from windlass.client.groups.open_group import OpenGroup
-from windlass.client.groups.results import Results
+from windlass.client.flows import new_flow, open_group
 from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
 from windlass.client.runtime.portal import Portal
@@ -32,18 +30,19 @@ from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.client.verbs.tokens import Tokens
+from windlass.client.verbs.webhooks import Webhooks
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.flow.queue import QueueOptions, settings
 from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.reference import MAX_BLOB_SIZE
+from windlass.core.webhooks.addresses import Network
 from windlass.errors import ConfigError, WindlassError
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
 from windlass.store.open import MEMORY_ADDRESS, redact
 
 F = TypeVar("F", bound=Callable[..., Any])
-R = TypeVar("R")
 
 CLIENT_DEADLINE = 5.0
 """Seconds after which a client's call gives up: a web request must not hang on an unreachable store."""
@@ -93,6 +92,7 @@ class App(Producer):
         self.workers = Workers(self)
         self.stats = Stats(self)
         self.tokens = Tokens(self)
+        self.webhooks = Webhooks(self)
         self.actions = Actions(self)
         self.audit = Audit(self)
         self.actor = process_actor()
@@ -132,6 +132,11 @@ class App(Producer):
                 "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
             )
         return self._store_handle.clock
+
+    @property
+    def webhook_networks(self) -> tuple[Network, ...]:
+        """Networks that webhooks may reach although they are not public; raises ConfigError."""
+        return self._location.webhook_networks
 
     def __repr__(self) -> str:
         known = self._location.known if self._store_handle.clock is None else self.store
@@ -198,27 +203,14 @@ class App(Producer):
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
         self._declared.add_queue(name, settings(**options))
 
-    @overload
-    def group(self, id: str | None = None, **options: Unpack[GroupOptions]) -> OpenGroup[Results[Any]]: ...
-    @overload
-    def group(self, id: str | None = None, *, then: Callback[R], **options: Unpack[GroupOptions]) -> OpenGroup[R]: ...
-    def group(
-        self, id: str | None = None, *, then: Callback[Any] | None = None, **options: Unpack[GroupOptions]
-    ) -> OpenGroup[Any]:
-        """A group whose members are added one by one: `with app.group("import-7", then=report) as g: g.add(…)`.
-
-        Members run at once; the group ends after the last of them, when the block has ended. Also `async with` and
-        `await g.aadd(…)`. The options are those of `windlass.group`. `id` is a name of yours: a program that runs
-        again with it adds each member once, in the same order.
-        """
-        return OpenGroup(self, new_plan(id, then, options))
-
     @property
     def queue_names(self) -> tuple[str, ...]:
         """Every queue that this app names, and `default`."""
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
 
+    group = open_group
+    flow = new_flow
     worker = worker
 
     if not TYPE_CHECKING:  # a type checker would assume that every name exists

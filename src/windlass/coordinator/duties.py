@@ -10,6 +10,7 @@ from windlass.blobs.offload import Offload, off_loop
 from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
 from windlass.client.verbs.actions import abandoned, run_page
 from windlass.client.verbs.audit import trim_entries
+from windlass.coordinator.webhooks import Webhooks
 from windlass.core.events import (
     BlobsSwept,
     Emit,
@@ -81,6 +82,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("rescue", lambda: rescue(store, emit)),
         Duty("park", lambda: park(store, emit)),
         Duty("tidy", lambda: tidy(store)),
+        Duty("webhooks", Webhooks(store).run),
         Duty("prune", lambda: prune(store, emit, blobs)),
         Duty("sample", lambda: sample(store)),
         Duty("act", lambda: act(store, blobs)),

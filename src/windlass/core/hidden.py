@@ -29,6 +29,11 @@ class HiddenFields(msgspec.Struct, frozen=True):
         """Whether the field at this path is hidden."""
         return path[-1] in self.names or any(_fits(rule, path) for rule in self.paths)
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """As `parse_hidden` takes them."""
+        return tuple(sorted([*self.names, *(".".join(path) for path in self.paths)]))
+
     def covers(self, path: str) -> bool:
         """Whether a dotted path leads to a hidden field, or into one: what is not shown is not searched."""
         steps = tuple(path.lower().split("."))

@@ -178,6 +178,7 @@ def _new(job: NewJob) -> Facts:
         "tenant": job.tenant,
         "waits": bool(job.delay or job.run_at or job.parents),
         **({"parents": job.parents, "result_params": job.result_params} if job.parents else {}),
+        **({"when_ended": True} if job.when_ended else {}),
         **({"schedule": job.schedule, "tick": job.tick} if job.schedule else {}),
     }
 

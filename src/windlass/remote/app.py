@@ -10,6 +10,7 @@ import msgspec
 from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.handle import Handle
 from windlass.core.flow.queue import QueueOptions
+from windlass.core.graphs.ids import FLOW_TYPE
 from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime
@@ -17,6 +18,7 @@ from windlass.core.names import with_field
 from windlass.core.status import Status
 from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidInput, InvalidOption, JobCancelled, StoreUnavailable
 from windlass.remote.connection import Connection
+from windlass.remote.flows import RemoteFlows
 from windlass.remote.problems import RemoteRefused
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
@@ -34,9 +36,10 @@ NO_RESULT = "job {id} completed, and this token may not see its result: that nee
 class RemoteApp(App):
     """An app behind a REST server: `RemoteApp("https://jobs.example.com", token="wl_…")`.
 
-    It enqueues jobs, of its own tasks or by name, and has `jobs`, `queues`, `schedules`, `workers` and `stats` of
-    App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot take part in a
-    transaction, run a worker, or enqueue chains. Server and token default to WINDLASS_SERVER and WINDLASS_TOKEN.
+    It enqueues jobs, of its own tasks or by name, and has `jobs`, `flows`, `queues`, `schedules`, `workers` and
+    `stats` of App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot take part in a
+    transaction, run a worker, or enqueue chains and flows. Server and token default to WINDLASS_SERVER and
+    WINDLASS_TOKEN.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class RemoteApp(App):
         super().__init__("sqlite:///:remote:", deadline=deadline)
         self._connection = connection = Connection(server, token, self._deadline)
         self.jobs = RemoteJobs(self, connection)
+        self.flows = RemoteFlows(self, connection)
         self.queues = RemoteQueues(self, connection)
         self.schedules = RemoteSchedules(self, connection)
         self.workers = RemoteWorkers(self, connection)
@@ -143,6 +147,7 @@ def _not_here(what: str, instead: str) -> InvalidOption:
 def _request(job: NewJob) -> dict[str, Any]:
     if job.parents or job.result_params or job.flow:
         what = "group" if job.flow and is_group_id(job.flow) else "chain"
+        what = "flow" if job.type == FLOW_TYPE else what
         raise InvalidOption(what, "cannot be enqueued through a server")
     values = {
         "type": job.type,

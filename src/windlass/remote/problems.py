@@ -4,6 +4,7 @@ from ast import literal_eval
 from collections.abc import Callable
 
 from windlass import errors
+from windlass.client.verbs.flows import FlowNotFound
 from windlass.server.problem import Problem
 
 
@@ -35,6 +36,11 @@ def _key(problem: Problem) -> str:
     return str(literal_eval(said)) if said else ""
 
 
+def _name(problem: Problem) -> str:
+    """The name of a flow, which may have any characters, in `no flow 'order-42'`."""
+    return str(literal_eval(problem.title.removeprefix("no flow ")))
+
+
 def _version(problem: Problem) -> str:
     """The version in a title such as `… has been changed: its version is 1-2-3 now`."""
     return problem.title.removesuffix(" now").rpartition(" ")[2]
@@ -58,6 +64,7 @@ _ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
     errors.KeyConflict.code: _about_job(lambda job, problem: errors.KeyConflict(_key(problem), job)),
     errors.ScheduleNotFound.code: lambda problem: _as_said(errors.ScheduleNotFound(_named(problem)), problem),
     errors.QueueNotFound.code: lambda problem: _as_said(errors.QueueNotFound(_named(problem)), problem),
+    FlowNotFound.code: lambda problem: FlowNotFound(_name(problem)),
     errors.QueueClosed.code: lambda problem: errors.QueueClosed(_named(problem)),
     errors.EnqueueFailed.code: lambda problem: errors.EnqueueFailed(problem.title),
     errors.UnknownTask.code: lambda problem: _as_said(errors.UnknownTask(_named(problem)), problem),

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windlass.server.application import asgi
+    from windlass.server.mount.wsgi import wsgi
 
-__all__ = ["asgi"]
+__all__ = ["asgi", "wsgi"]
 
 
 def __getattr__(name: str) -> Any:
@@ -14,4 +15,8 @@ def __getattr__(name: str) -> Any:
         from windlass.server.application import asgi
 
         return asgi
+    if name == "wsgi":
+        from windlass.server.mount.wsgi import wsgi
+
+        return wsgi
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -104,6 +104,11 @@ class Access:
         self._admitted(known)
         return known.token
 
+    def csrf_token(self, request: Request, caller: Caller) -> str:
+        """What a form of this caller must send back; empty: it has no session."""
+        cookie = session.cookie_of(request)
+        return session.csrf_of(cookie) if cookie else ""
+
     def forget(self, cookie: str) -> None:
         """Ask the store again at the next use of a session."""
         self._known.pop(_key("session", cookie), None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
@@ -18,7 +19,7 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
-from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
+from windlass.server import actions, audit, enqueue, flows, jobs, queues, schedules, stats, webhooks
 from windlass.server.access import Access, serves_host
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
@@ -30,6 +31,8 @@ from windlass.server.estimates import Estimates
 from windlass.server.events import stream
 from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
+from windlass.server.mount.host import Auth, HostAccess, check_auth
+from windlass.server.mount.prefix import ROOT_KEY, PrefixedAnswer, without_prefix
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
@@ -41,9 +44,11 @@ OPERATIONS: tuple[Operation, ...] = (
     *actions.OPERATIONS,
     *stats.OPERATIONS,
     *jobs.OPERATIONS,
+    *flows.OPERATIONS,
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *webhooks.OPERATIONS,
     *stream.OPERATIONS,
     *settle.OPERATIONS,
     *beat.OPERATIONS,
@@ -51,6 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
+_log = logging.getLogger("windlass.server")
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 Lifespan = Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]
@@ -63,16 +69,28 @@ class Application(Starlette):
     """By method and path."""
     hosts: Collection[str] | None = None
     """Names that it answers for, beside localhost and addresses; None: all."""
+    has_auth: bool = False
+    """Whether the app around says who a caller is."""
+    waits: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        if scope["type"] == "http" and (self.has_auth or scope.get("root_path")):
+            scope = without_prefix(scope)
+            send = PrefixedAnswer(scope, send, live=self.waits).send
         found = self._find(scope) if scope["type"] == "http" else None
         if found is None:
             await super().__call__(scope, receive, send)
         else:
             await (await found(Request(scope, receive)))(scope, receive, send)
 
+    def lifespan(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """For the lifespan of the app that it is mounted in, which does not run those of its parts."""
+        return self.router.lifespan_context(self)  # type: ignore[return-value]
+
     def _find(self, scope: Scope) -> Endpoint | None:
+        if scope.get(ROOT_KEY) and not self.has_auth:
+            return _mounted_without_auth
         if self.hosts is not None and not serves_host(Headers(scope=scope).get("host", ""), self.hosts):
             return _misdirected
         return self.direct.get((scope["method"], scope["path"]))
@@ -99,6 +117,8 @@ def asgi(
     trace_url: str = "",
     worker_lease: Duration = "30s",
     development: str | None = None,
+    auth: Auth | None = None,
+    waits: bool = True,
 ) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
@@ -108,36 +128,47 @@ def asgi(
     where traces are, with `{trace}` for the id. A worker over REST is taken for dead after a silence of
     `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
 
+    To be mounted in another app it needs `auth`: a function, plain or async, that is given each request without a
+    token of ours, and returns a name, scopes and queues (none: all), or None to refuse it. Enter its `lifespan()` in
+    that of the app around. Without `waits`, what keeps a connection open is refused: event
+    streams, and claims that wait.
+
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
-    policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
-    access = Access(app, parse_rate(rate, "rate"), development, policy)
+    policy = Policy(read_only=read_only, hidden=parse_hidden(hide), waits=waits)
+    settings = (app, parse_rate(rate, "rate"), development, policy)
+    access = Access(*settings) if auth is None else HostAccess(check_auth(auth), *settings)
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
     workers = WorkerService(app, check_lease(worker_lease), lambda: probes.stopping)
     state = ServerState(Estimates(), actions.ActionRunner(app), access, events, workers)
     dispatcher = Dispatcher(app, access, state)
-    look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
+    look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate, own_login=auth is None)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
+    own_login = LogIn(app, access, development).routes if auth is None else []
+    more = [*probes.routes, Route("/metrics", Metrics(app, access).show), *own_login, *dashboard.routes()]
+    served = _application(dispatcher, dashboard, more, _lifespan(app, state, probes), own_login=auth is None)
+    served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
+    served.has_auth, served.waits = auth is not None, waits
+    served.state.probes, served.state.workers = probes, state.workers
+    return served
 
+
+def _application(
+    dispatcher: Dispatcher, dashboard: Dashboard, more: list[Route], lifespan: Lifespan, *, own_login: bool
+) -> Application:
+    """The application with its routes: operations, their documentation, and more."""
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
         *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
-        *probes.routes,
-        Route("/metrics", Metrics(app, access).show),
-        *LogIn(app, access, development).routes,
-        *_documentation(dispatcher),
+        *_documentation(dispatcher, own_login=own_login),
         Route("/static/windlass.css", _style),
-        *dashboard.routes(),
+        *more,
     ]
-    handlers = {HTTPException: _no_route(dashboard)}
-    served = Application(routes=routes, lifespan=_lifespan(app, state, probes), exception_handlers=handlers)
-    served.router.redirect_slashes = False
-    served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
-    served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
-    served.state.probes = probes
-    served.state.workers = state.workers
-    return served
+    made = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    made.router.redirect_slashes = False
+    made.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
+    return made
 
 
 def _lifespan(app: App, state: ServerState, probes: Probes) -> Lifespan:
@@ -161,20 +192,22 @@ def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
     return endpoint
 
 
-def _documentation(dispatcher: Dispatcher) -> list[Route]:
+def _documentation(dispatcher: Dispatcher, *, own_login: bool) -> list[Route]:
     described = document(OPERATIONS)
     text = msgspec.json.encode(described)
 
     async def for_programs(request: Request) -> Response:
-        return Response(text, headers=SAFE_HEADERS, media_type="application/json")
+        root = request.scope.get(ROOT_KEY)
+        found = msgspec.json.encode({**described, "servers": [{"url": root}]}) if root else text
+        return Response(found, headers=SAFE_HEADERS, media_type="application/json")
 
     async def for_people(request: Request) -> Response:
-        cookie = cookie_of(request)
+        cookie = cookie_of(request) if own_login else None
         return html_response(docs_page(described, csrf_of(cookie) if cookie else ""))
 
     return [
         Route(f"{PREFIX}/openapi.json", _authenticated(dispatcher, for_programs)),
-        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=True)),
+        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=own_login)),
     ]
 
 
@@ -196,6 +229,12 @@ def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = F
     return guarded
 
 
+async def _mounted_without_auth(request: Request) -> Response:
+    said = "windlass.server.asgi(app) is mounted in another app without auth=: a function that says who a caller is"
+    _log.error("%s (%s)", said, request.scope[ROOT_KEY])
+    return refusal(Refused(500, "mounted_without_auth", said), request_id(request.headers))
+
+
 async def _misdirected(request: Request) -> Response:
     host = request.headers.get("host", "")[:100]
     refused = Refused(421, "misdirected_request", f"this server does not answer for {host!r}; see --allowed-host")
@@ -209,8 +248,7 @@ async def _style(request: Request) -> Response:
 def _identifier(access: Access) -> Identify:
     async def identify(request: Request, csrf: str) -> Visitor:
         caller = await access.caller(request, address_of(request), csrf or None)
-        cookie = cookie_of(request)
-        return Visitor(caller, csrf_of(cookie) if cookie else "")
+        return Visitor(caller, access.csrf_token(request, caller))
 
     return identify
 

@@ -134,7 +134,7 @@ def answer_problem(error: BaseException, id_: str, request: Request) -> Response
         problem = Problem(status=503, code="timeout", title="the store took too long", maybe_done=True)
     else:
         problem = Problem(status=500, code="internal", title="the server failed; its log has the request's id")
-    if problem.status >= 500:
+    if problem.status in (500, 503):
         trace = error if problem.status == 500 else None
         _log.error("%s %s: %s (request %s)", request.method, request.url.path, problem.title, id_, exc_info=trace)
     if isinstance(error, WindlassError):

@@ -50,6 +50,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     read_only: bool = False
     hidden: HiddenFields = NOTHING_HIDDEN
+    waits: bool = True
+    """Whether requests may stay open."""
+
+
+class NeedsAsgi(WindlassError):
+    """The server is mounted in a WSGI app, where no request may stay open."""
+
+    code = "needs_asgi"
 
 
 OPEN = Policy()
@@ -70,6 +78,11 @@ class Caller(msgspec.Struct, frozen=True):
             raise ReadOnly
         if not self.rights.allows(scope):
             raise MissingScope(scope)
+
+    def need_waiting(self, what: str) -> None:
+        """Raise NeedsAsgi where no request may stay open."""
+        if not self.policy.waits:
+            raise NeedsAsgi(f"{what} needs an ASGI server: this one is mounted in a WSGI app")
 
     def allows(self, scope: str) -> bool:
         """Whether it has a scope, and the server lets it use it."""

@@ -5,7 +5,9 @@ from typing import Any
 import msgspec
 
 from windlass.client.verbs.actions import ActionNotFound
+from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.tokens import TokenNotFound
+from windlass.client.verbs.webhooks import WebhookNotFound
 from windlass.errors import (
     BlobUnavailable,
     ChangedSince,
@@ -24,7 +26,7 @@ from windlass.errors import (
     UnknownTask,
     WindlassError,
 )
-from windlass.server.operation import MissingScope, OutsideLimits, ReadOnly
+from windlass.server.operation import MissingScope, NeedsAsgi, OutsideLimits, ReadOnly
 from windlass.server.workers.registry import WorkerNotFound
 
 MEDIA_TYPE = "application/problem+json"
@@ -38,11 +40,14 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (MissingScope, 403),
     (ReadOnly, 403),
     (OutsideLimits, 403),
+    (NeedsAsgi, 501),
     (JobNotFound, 404),
     (QueueNotFound, 404),
     (ScheduleNotFound, 404),
     (TokenNotFound, 404),
     (ActionNotFound, 404),
+    (FlowNotFound, 404),
+    (WebhookNotFound, 404),
     (WorkerNotFound, 404),
     (ChangedSince, 412),
     (KeyConflict, 409),

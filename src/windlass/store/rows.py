@@ -235,7 +235,7 @@ PER_JOB = ("id", "payload", "idempotency_key", "concurrency_key")
 per_job_values = attrgetter(*PER_JOB)
 shared_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in PER_JOB))
 
-PER_CHILD = ("parent", "flow", "parents", "result_params")
+PER_CHILD = ("parent", "flow", "parents", "result_params", "meta")
 """Columns that differ between links of one task and batch."""
 
 shared_child_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, *PER_CHILD)))

@@ -13,8 +13,14 @@ BEGUN = frozenset({"pending", "running", "failed", "completed", "scheduled", "de
 
 
 def too_early(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I14: no attempt begins, in the store or in its handler, before every parent has completed."""
+    """I14: no attempt begins, in the store or in its handler, before every parent has completed.
+
+    Of one that waits for ends alone no attempt begins before each of its parents began or was cancelled.
+    """
     for life, parents in _children(times, jobs):
+        if _waits_for_ends(life):
+            yield from _before_any_end(life, parents, times, jobs)
+            continue
         for parent in parents:
             first = min((each.invoked for each in _completions(times, parent)), default=None)
             begun = [(run.start, run.attempt) for run in life.runs]
@@ -44,10 +50,24 @@ def in_vain(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Fou
             continue
         ended = {parent: jobs[parent]["status"] for parent in parents if parent in jobs}
         if job["status"] == Status.BLOCKED and job.get("reason") == WAITING_FOR_PARENT:
-            turns = {effect_of(Status(status)) for status in ended.values()}
+            turns = {effect_of(Status(status), _waits_for_ends(life)) for status in ended.values()}
             if ParentEffect.CANCEL in turns or ParentEffect.WAIT not in turns:
                 yield life.id, f"it waits for its parents, and they are {ended}"
-        yield from _called_off(job, ended)
+        if _waits_for_ends(life) and parent_in_reason(job.get("reason")) is not None:
+            yield life.id, f"it waits for ends alone, and was cancelled because of one: {job['reason']}"
+        else:
+            yield from _called_off(job, ended)
+
+
+def _before_any_end(life: Life, parents: list[str], times: Times, jobs: Jobs) -> Iterator[Found]:
+    for parent in parents:
+        status = jobs.get(parent, {}).get("status")
+        if life.runs and status in ("blocked", "scheduled") and not times.lives[parent].settles:
+            yield life.id, f"it ran, and its parent {parent}, which never ran, is {status}"
+
+
+def _waits_for_ends(life: Life) -> bool:
+    return bool(_stored(life).facts.get("when_ended"))
 
 
 def _called_off(job: dict[str, Any], ended: Mapping[str, str]) -> Iterator[Found]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from windlass.client.groups.members import first_live
 from windlass.core.events import Emit, StoreFailed
+from windlass.core.graphs.ids import WATCHER_TYPES
 from windlass.core.groups.ids import GROUP_TYPE, Role, before, group_of, is_group_id, is_member_id, watcher_id
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
@@ -135,7 +136,7 @@ class GroupEnds:
         """Make them due now. One that is running may have looked too early, so it is woken again afterwards."""
         tries, self._to_wake = self._to_wake, {}
         groups = [
-            job.id for job in await self._operator.get(list(tries)) if job is not None and job.type == GROUP_TYPE
+            job.id for job in await self._operator.get(list(tries)) if job is not None and job.type in WATCHER_TYPES
         ]
         for moved in await self._operator.run_now(groups) if groups else []:
             if moved is not None and moved.status is Status.RUNNING and tries[moved.id] < MAX_WAKES:

@@ -14,11 +14,14 @@ import msgspec
 
 from windlass.blobs.open import BLOBS_VARIABLE, absolute_blobs
 from windlass.client.runtime.settings import FILES, Settings, current_folder, read_settings
+from windlass.core.webhooks.addresses import Network, parse_networks
+from windlass.core.webhooks.webhook import NETWORKS_SETTING
 from windlass.errors import ConfigError
 from windlass.store.open import DEFAULT_ADDRESS, MEMORY_ADDRESS, absolute, redact
 
 STORE_VARIABLE = "WINDLASS_STORE"
 APP_VARIABLE = "WINDLASS_APP"
+NETWORKS_VARIABLE = "WINDLASS_WEBHOOK_NETWORKS"
 GIVEN = "store of App(...)"
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -58,6 +61,14 @@ class Location:
         """The folder for large payloads, if any. Raises ConfigError."""
         found = self._blobs or self._from_file("blobs", absolute_blobs)
         return None if found is None else found.address
+
+    @cached_property
+    def webhook_networks(self) -> tuple[Network, ...]:
+        """Networks that webhooks may reach although they are not public. Raises ConfigError."""
+        given = None if self._alone else os.environ.get(NETWORKS_VARIABLE)
+        if given is not None:
+            return parse_networks(given, NETWORKS_VARIABLE)
+        return parse_networks(self._settings.text(NETWORKS_SETTING) or "", NETWORKS_SETTING)
 
     @property
     def searched(self) -> str:

@@ -12,7 +12,8 @@ from windlass.errors import ConfigError
 T = TypeVar("T", str, dict[str, Any])
 
 FILES = ("windlass.toml", "pyproject.toml")
-_KNOWN = ("store", "blobs", "log_format", "worker")
+_TEXTS = ("store", "blobs", "log_format", "webhook_networks")
+_KNOWN = (*_TEXTS, "worker")
 _TOML = {str: "string", dict: "table"}
 
 
@@ -60,7 +61,7 @@ def stated(settings: dict[str, Any], name: str, kind: type[T]) -> T | None:
 
 def _checked(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """Refuse a misspelt setting."""
-    for name in ("store", "blobs", "log_format"):
+    for name in _TEXTS:
         stated(settings, name, str)
     stated(settings, "worker", dict)
     unknown = sorted(settings.keys() - set(_KNOWN))

@@ -22,6 +22,7 @@ from windlass.core.control import Cancel
 from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
 from windlass.core.moments import SECOND, Duration, Micros, duration
 from windlass.core.text import cut, printable
+from windlass.core.webhooks.addresses import Network
 from windlass.errors import InvalidOption, NotInJob
 from windlass.store.contract import Store
 
@@ -50,6 +51,9 @@ class Home(Protocol):
     def payload_limit(self) -> int: ...
 
     def offload(self) -> Offload | None: ...
+
+    @property
+    def webhook_networks(self) -> tuple[Network, ...]: ...
 
     @property
     def jobs(self) -> JobVerbs: ...

@@ -1,13 +1,21 @@
-"""PREVIOUS: stands for the result of the link before, in a link of a chain."""
+"""PREVIOUS, and other values that stand for the result of a job in the arguments of another."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
 from windlass.errors import InvalidPayload
 
 
-class _Previous:
+class Placeholder:
+    """Stands for the result of a job: a whole argument, that no payload can contain."""
+
+    source: JobId = ""
+    """The job; empty: the one before it in a chain."""
+
+
+class _Previous(Placeholder):
     """Stands for the result of the link before, in `chain(...)`. A singleton; no payload can contain it."""
 
     def __repr__(self) -> str:
@@ -22,8 +30,10 @@ PREVIOUS: Any = _Previous()
 
 
 def check_no_previous(jobs: Iterable[NewJob]) -> None:
-    """Refuse a job that uses PREVIOUS but has no parent."""
+    """Refuse a job that uses PREVIOUS, or the result of a node, but has no parent."""
     for job in jobs:
         if job.result_params and not job.parents:
             problem = "is PREVIOUS, the result of the link before it, which there is only in chain(...)"
+            if job.result_params[0][1]:
+                problem = "is the result of a node, which there is only for jobs of the same flow: flow.add(...)"
             raise InvalidPayload(job.result_params[0][0], f"{problem} (task {job.type})")

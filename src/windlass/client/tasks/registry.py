@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.graphs.joins import join_nodes
+from windlass.client.graphs.map import map_items
+from windlass.client.graphs.watch import watch_flow
 from windlass.client.groups.watch import stand_for, watch_group
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
@@ -14,14 +17,17 @@ from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
 from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
+from windlass.client.webhooks.deliver import deliver
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
+from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, MAP_TYPE
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.jobs.job import MAX_ATTEMPTS
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
 from windlass.core.suggest import suggest, unknown_option
 from windlass.core.text import shown
+from windlass.core.webhooks.delivery import RETRY, WEBHOOK_QUEUE, WEBHOOK_TYPE
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -34,8 +40,15 @@ class Registry:
         self._home = home
         self._definitions: dict[str, Definition] = {}
         self._middlewares: list[Middleware] = []
-        ours: dict[str, Callable[..., Any]] = {GROUP_TYPE: watch_group, MEMBER_TYPE: stand_for}
+        ours: dict[str, Callable[..., Any]] = {
+            GROUP_TYPE: watch_group,
+            MEMBER_TYPE: stand_for,
+            FLOW_TYPE: watch_flow,
+            JOIN_TYPE: join_nodes,
+            MAP_TYPE: map_items,
+        }
         defined = [define(each, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, each in ours.items()]
+        defined += [define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})]
         self._own = {each.type: msgspec.structs.replace(each, home=home) for each in defined}
         """Ours, which run without the app's middleware."""
 

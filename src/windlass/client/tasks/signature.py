@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
 from windlass.client.tasks.options import JobOptions
-from windlass.client.tasks.previous import PREVIOUS
+from windlass.client.tasks.previous import Placeholder
 from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
 from windlass.core.suggest import OPTIONS_ELSEWHERE
 from windlass.errors import ConfigError, InvalidPayload
@@ -20,7 +20,7 @@ _REFUSED = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
     inspect.Parameter.VAR_POSITIONAL: "takes any number of positional arguments",
 }
-_WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
+_WITHIN = "{} is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _JSON = (str, int, float, bool, list, dict, type(None))
 _CONTEXT_NAMES = ("ctx", "context", "self")
@@ -115,7 +115,7 @@ class Signature:
             self._read(text)
         except InvalidPayload as error:
             value = _at(given, error.field)
-            problem = _WITHIN if value is PREVIOUS else _as_given(error.problem, value)
+            problem = _WITHIN.format(value) if isinstance(value, Placeholder) else _as_given(error.problem, value)
             raise InvalidPayload(error.field, f"{problem} (task {self._type})") from None
         return text
 

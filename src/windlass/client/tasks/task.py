@@ -14,7 +14,7 @@ from windlass.client.tasks.context import Context, Home
 from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
-from windlass.client.tasks.previous import PREVIOUS
+from windlass.client.tasks.previous import PREVIOUS, Placeholder
 from windlass.client.tasks.signature import Signature
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.ids import new_id
@@ -184,7 +184,7 @@ class Task(Generic[P, R, T]):
         return self._made(signature.bind((), {signature.first: PREVIOUS}))
 
     def _made(self, given: dict[str, Any]) -> TaskJob[T]:
-        later = tuple([name for name, value in given.items() if value is PREVIOUS])
+        later = {name: value.source for name, value in given.items() if isinstance(value, Placeholder)}
         for name in later:
             del given[name]
         payload = self._encoded(given)
@@ -196,7 +196,7 @@ class Task(Generic[P, R, T]):
             type=self._definition.type,
             payload=payload,
             fresh=fresh,
-            result_params=tuple([(name, "") for name in later]),
+            result_params=tuple(later.items()),
             task=self,
             **fields,
         )

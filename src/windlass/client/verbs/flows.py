@@ -1,7 +1,11 @@
-"""app.flows: verbs on groups of jobs, each also with the prefix `a`."""
+"""app.flows: verbs on groups and graphs of jobs, each also with the prefix `a`."""
+
+from collections.abc import Sequence
 
 import msgspec
 
+from windlass.client.graphs.tree import graph_tree, group_tree
+from windlass.client.graphs.verbs import cancel_graph, describe_graph, graph_record, retry_graph
 from windlass.client.groups.cancelling import cancel_members, own_jobs_before
 from windlass.client.groups.members import ALIVE, LOST, count_added, first_live, pages_of
 from windlass.client.groups.opening import read_opening, restart_time
@@ -11,9 +15,10 @@ from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import check_limit, list_page
 from windlass.client.verbs.group import Verbs
 from windlass.core.codec import decode_object
+from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES, MAX_NODES
+from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.groups.ids import (
-    GROUP_TYPE,
     Role,
     before_member,
     callback_id,
@@ -25,8 +30,9 @@ from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId, JobRef, check_id, is_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
+from windlass.core.names import check_key
 from windlass.core.status import Status
-from windlass.errors import WindlassError
+from windlass.errors import InvalidOption, WindlassError
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Page
 
@@ -49,64 +55,92 @@ class Flows(Verbs):
     async def aget(self, id: JobRef) -> Flow:
         """One group, with the exact counts of its members; raises FlowNotFound."""
         store = await self._home._ready()
-        return await _described(store, await self._look(store.operator, id))
+        job = await self._look(store.operator, id)
+        if job.type == FLOW_TYPE:
+            return await describe_graph(store.operator, job)
+        return await _described(store, job)
 
-    async def alist(self, *, limit: int = 50, cursor: str | None = None) -> Page[Flow]:
-        """Groups, newest first, without their callbacks; those with an `id` of yours may be anywhere in the list."""
+    async def atree(self, id: JobRef, *, limit: int = 1000) -> FlowTree:
+        """The nodes of a graph, with what each waits for; of a group its callbacks, and up to `limit` members."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_NODES:
+            raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_NODES}, not {limit!r}")
+        operator = (await self._home._ready()).operator
+        job = await self._look(operator, id)
+        return await graph_tree(operator, job) if job.type == FLOW_TYPE else await group_tree(operator, job, limit)
+
+    async def alist(self, *, limit: int = 50, cursor: str | None = None, queues: Sequence[str] = ()) -> Page[Flow]:
+        """Groups and graphs, newest first; those with a name of yours may be anywhere in the list."""
         check_limit(limit)
         operator = (await self._home._ready()).operator
-        page = await list_page(operator, JobFilter(type=GROUP_TYPE), limit, cursor)
-        groups = [job for job in page.items if is_group_id(job.id)]
-        return Page(tuple(map(_flow, groups)), page.next_cursor)
+        page = await list_page(operator, JobFilter(types=FLOW_TYPES, queues=tuple(queues)), limit, cursor)
+        ids = [job.id for job in page.items if is_group_id(job.id)]
+        groups = [job for job in await operator.get(ids) if job is not None]  # a list has no progress
+        flows = [graph_record(job) if job.type == FLOW_TYPE else _flow(job) for job in groups]
+        return Page(tuple(flows), page.next_cursor)
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Flow:
-        """Cancel a group with its members: waiting ones at once, running ones are asked to stop.
+        """Cancel a group with its members, or a graph: waiting ones at once, running ones are asked to stop.
 
-        `then` and `on_dead` do not run; `always` does, when all members have ended.
+        `then` and `on_dead` do not run; `always`, and nodes with `when="ended"`, do when the others have ended.
         """
         check_reason(reason)
         operator = (await self._home._ready()).operator
-        group = (await self._look(operator, id)).id
-        await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
-        await operator.cancel([group], reason)
-        await cancel_members(operator, group, ALIVE, reason)
-        if await first_live(operator, group) is None:
-            await operator.run_now([watcher_id(group, Role.ALWAYS)])
-        await self._audit("flow.cancel", group, after={"reason": reason})
-        return await self.aget(group)
+        job = await self._look(operator, id)
+        if job.type == FLOW_TYPE:
+            await cancel_graph(operator, job.id, reason)
+        else:
+            await _cancel_group(operator, job.id, reason)
+        await self._audit("flow.cancel", job.id, after={"reason": reason})
+        return await self.aget(job.id)
 
     async def aretry(self, id: JobRef) -> Flow:
-        """Run the dead and cancelled members of a group again; `then` waits for them again.
+        """Run the dead and cancelled members of a group, or nodes of a graph, again; what follows waits again.
 
-        Completed members stay, and so do callbacks that have run. A group that completed stays as it is. One that was
-        abandoned is open again, so that its producer can go on.
+        Completed members and nodes stay, and so do callbacks that have run and nodes that are skipped. An
+        abandoned group is open again, so that its producer can go on.
         """
         store = await self._home._ready()
-        operator, job = store.operator, await self._look(store.operator, id)
-        group, payload = job.id, _payload(job)
-        if payload.within or payload.open:
-            await restart_time(store, group, None if payload.open else payload.size)
-        async for ids in pages_of(operator, group, LOST, size=_BATCH):
-            await _retry_members(operator, group, ids)
-        wanted = [group, watcher_id(group, Role.ON_DEAD)]
-        lost = [job.id for job in await operator.get(wanted) if job is not None and job.status in LOST]
-        if group in lost:
-            await operator.retry(lost)
-        await self._audit("flow.retry", group)
-        return await self.aget(group)
+        job = await self._look(store.operator, id)
+        if job.type == FLOW_TYPE:
+            await retry_graph(store.operator, job)
+        else:
+            await _retry_group(store, job)
+        await self._audit("flow.retry", job.id)
+        return await self.aget(job.id)
 
     async def _look(self, operator: OperatorStore, id: JobRef) -> Job:
         name = id if isinstance(id, str) and not is_id(id.lower()) else None
-        group = check_id(id) if name is None else named_group_id(name)
+        group = check_id(id) if name is None else named_group_id(check_key(name, "id"))
         job = (await operator.get([group]))[0]
-        if job is None or job.type != GROUP_TYPE or not is_group_id(group):
+        if job is None or job.type not in FLOW_TYPES or not is_group_id(group):
             raise FlowNotFound(group if name is None else name)
         return job
 
     get = blocking(aget)
+    tree = blocking(atree)
     cancel = blocking(acancel)
     retry = blocking(aretry)
     list = blocking(alist)
+
+
+async def _cancel_group(operator: OperatorStore, group: JobId, reason: str) -> None:
+    await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+    await operator.cancel([group], reason)
+    await cancel_members(operator, group, ALIVE, reason)
+    if await first_live(operator, group) is None:
+        await operator.run_now([watcher_id(group, Role.ALWAYS)])
+
+
+async def _retry_group(store: Store, job: Job) -> None:
+    operator, group, payload = store.operator, job.id, _payload(job)
+    if payload.within or payload.open:
+        await restart_time(store, group, None if payload.open else payload.size)
+    async for ids in pages_of(operator, group, LOST, size=_BATCH):
+        await _retry_members(operator, group, ids)
+    wanted = [group, watcher_id(group, Role.ON_DEAD)]
+    lost = [each.id for each in await operator.get(wanted) if each is not None and each.status in LOST]
+    if group in lost:
+        await operator.retry(lost)
 
 
 async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:

@@ -11,6 +11,7 @@ from windlass.client.tasks.declarations import Declarations
 from windlass.client.tasks.registry import Registry
 from windlass.client.verbs.audit import Actor, record_action
 from windlass.core.jobs.job import NewJob
+from windlass.core.webhooks.addresses import Network
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
 
@@ -31,6 +32,9 @@ class Home(Protocol):
     def payload_limit(self) -> int: ...
 
     def offload(self) -> Offload | None: ...
+
+    @property
+    def webhook_networks(self) -> tuple[Network, ...]: ...
 
     async def _ready(self) -> Store: ...
 

@@ -7,7 +7,8 @@ import msgspec
 
 from windlass.client.groups.members import first_live
 from windlass.client.runtime.offloaded import without_values
-from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.graphs.ids import WATCHER_TYPES
+from windlass.core.graphs.rules import node_in_reason
 from windlass.core.groups.rules import member_in_reason
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_in_reason
@@ -99,7 +100,7 @@ async def held_up_by(operator: OperatorStore, job: Job) -> Job | None:
     """What ended or holds up a job: the first cause of its cancellation, the link its chain is at, a live member."""
     found = await cause_of(operator, job) or await front_of(operator, job)
     group = found or job
-    if group.type != GROUP_TYPE or group.finished:
+    if group.type not in WATCHER_TYPES or group.finished:
         return found
     live = await first_live(operator, group.id)
     return found if live is None else (await operator.get([live]))[0]
@@ -118,7 +119,7 @@ async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None],
 def _felled_by(job: Job) -> JobId | None:
     if job.status is not Status.CANCELLED:
         return None
-    return parent_in_reason(job.reason) or member_in_reason(job.reason)
+    return parent_in_reason(job.reason) or member_in_reason(job.reason) or node_in_reason(job.reason)
 
 
 def _waits_for(job: Job) -> JobId | None:

@@ -19,14 +19,16 @@ class FlowCallback(msgspec.Struct, frozen=True):
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """A group of jobs; the names are those of `--json`."""
+    """A group or graph of jobs; the names are those of REST and `--json`."""
 
     id: JobId
+    kind: str = "group"
+    """group or graph."""
     name: str | None = None
     """As its producer calls it."""
     status: Status
-    """Of the job that the group is: completed, if all members have; cancelled, if one is lost; else scheduled, or for
-    a moment pending or running.
+    """Of the job that the flow is: completed, if all members have, or all nodes of a graph have ended well;
+    cancelled, if one is lost; else scheduled, or for a moment pending or running.
     """
     reason: str | None = None
     size: int
@@ -34,6 +36,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """In a list, as many as the group counted when it last looked."""
     dead: int = 0
     cancelled: int = 0
+    skipped: int = 0
+    """Nodes of a graph whose condition cannot be met."""
     need: int | str | None = None
     """How many members must complete: a number, or a share such as 95%; None: all."""
     sealed: bool = True
@@ -47,4 +51,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     @property
     def live(self) -> int:
         """Members that have not ended."""
-        return max(0, self.size - self.completed - self.dead - self.cancelled)
+        return max(0, self.size - self.completed - self.dead - self.cancelled - self.skipped)

@@ -32,11 +32,15 @@ class ParentEffect(Enum):
     CANCEL = "cancel"
 
 
-def effect_of(parent: Status) -> ParentEffect:
-    """A completed parent releases its dependents. A dead or cancelled one cancels them."""
+def effect_of(parent: Status, when_ended: bool = False) -> ParentEffect:
+    """A completed parent releases its dependents. A dead or cancelled one cancels them, except those that wait for
+    its end only (`when_ended`).
+    """
     if parent is Status.COMPLETED:
         return ParentEffect.RELEASE
-    return ParentEffect.CANCEL if parent in FINISHED else ParentEffect.WAIT
+    if parent not in FINISHED:
+        return ParentEffect.WAIT
+    return ParentEffect.RELEASE if when_ended else ParentEffect.CANCEL
 
 
 def parent_ended_reason(parent: JobId, status: Status) -> str:
@@ -99,6 +103,11 @@ def check_parents(jobs: Iterable[NewJob], sources: Mapping[JobId, ParentState], 
         for parent in job.parents:
             if parent not in known:
                 raise InvalidOption("parents", f"there is no job {parent}: it is unknown, or not kept any more")
+        if job.when_ended and job.result_params:
+            name, parent = job.result_params[0]
+            raise InvalidOption(
+                f"result_params.{name}", f"{parent} may end without a result: {job.id} waits for its end"
+            )
         for name, parent in job.result_params:
             if parent not in job.parents:
                 raise InvalidOption(f"result_params.{name}", f"{parent} is not among the parents of {job.id}")

@@ -63,7 +63,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent: JobId | None = None
     flow: str | None = None
     parents: tuple[JobId, ...] = ()
-    """Jobs that must complete before this one may run: in the store, or earlier in the same batch."""
+    """Jobs that this one waits for: in the store, or earlier in the same batch."""
+    when_ended: bool = False
+    """Whether it may run once its parents have ended, however that was; else they must complete."""
     result_params: tuple[ResultParam, ...] = ()
     """Parameters that get the results of parents. They are not in the payload."""
     timeout: Micros | None = None

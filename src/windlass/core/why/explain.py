@@ -7,10 +7,11 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
 from windlass.core.status import FINISHED, Status
+from windlass.core.why.ended import ended
 from windlass.core.why.estimate import Estimate, estimate
 from windlass.core.why.facts import WhyFacts
 from windlass.core.why.reason import Reason, at, span
-from windlass.core.why.waiting import ended, origin, waits
+from windlass.core.why.waiting import origin, waits
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,3 +61,9 @@ def _doing(holder: Holder, now: Micros) -> str:
         return f"failed {span(now - holder.since)} ago, next try in {span(holder.run_at - now)}"
     since = f"{holder.status} for {span(now - holder.since)}"
     return since if holder.run_at <= now else f"{since}, due in {span(holder.run_at - now)}"
+
+
+def short(text: str, limit: int = 120) -> str:
+    """The first line of a text, cut."""
+    line = text.partition("\n")[0].rstrip(".")
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,16 +1,18 @@
 """Reasons for jobs that do not run: why a job waits, and how it ended."""
 
 from windlass.core.flow.rate_check import THROTTLED
-from windlass.core.groups.ids import GROUP_TYPE
+from windlass.core.graphs.ids import FLOW_TYPE, WATCHER_TYPES
+from windlass.core.graphs.rules import ends_in_meta
+from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
-from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, describe_cause, parent_in_reason
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, describe_cause
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, Micros, to_micros
 from windlass.core.status import Status
 from windlass.core.why.estimate import Estimate
 from windlass.core.why.facts import MAX_TENANTS, Count, WhyFacts
 from windlass.core.why.limits import full_up, used_up
-from windlass.core.why.reason import Reason, at, listed, many, span
+from windlass.core.why.reason import Reason, at, listed, many, short, span
 
 OVERDUE: Micros = 5 * SECOND
 """A job that is not admitted this long after its time shows that no coordinator runs."""
@@ -51,11 +53,11 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
         text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is at work."
         return [Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")]
     when = at(due, now)
-    if job.type == GROUP_TYPE:
+    if job.type in WATCHER_TYPES:
         return [_waiting_for_members(facts)]
     run_now = f"to run it now: windlass jobs run {job.id}"
     if job.status is Status.FAILED:
-        error = f" after {job.error.type}: {_short(job.error.message)}" if job.error else ""
+        error = f" after {job.error.type}: {short(job.error.message)}" if job.error else ""
         used = job.failures + job.crashes
         text = f"Attempt {job.attempt} failed{error}; it is tried again at {when}. {used} of {job.max_attempts} used."
         return [Reason(code="retry_wait", text=text, do=run_now, until=job.run_at, count=used)]
@@ -69,14 +71,18 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
 def _waiting_for_members(facts: WhyFacts) -> Reason:
     """It is a group: it waits for its members."""
     seen, front = facts.job.progress, facts.cause
-    text = "It is a group, and waits for its members"
+    text = (
+        "It is a graph, and waits for its nodes"
+        if facts.job.type == FLOW_TYPE
+        else "It is a group, and waits for its members"
+    )
     if seen is not None and seen.total:
         text += f": {seen.done:g} of {seen.total:g} had completed when it last looked"
     if front is None:
         payload = facts.job.payload if isinstance(facts.job.payload, dict) else {}
         more = " None of those that are there is live; its producer may add more until it seals the group."
         return Reason(code="awaits_members", text=f"{text}.{more if payload.get('open') else ''}")
-    text += f". The first that has not ended is {_short(describe_cause(front), 240)}."
+    text += f". The first that has not ended is {short(describe_cause(front), 240)}."
     do = f"to see what holds it up: windlass jobs why {front.id}"
     return Reason(code="awaits_members", text=text, do=do, jobs=(front.id,))
 
@@ -110,11 +116,13 @@ def _waiting_for_parents(facts: WhyFacts) -> Reason:
     if not left:
         return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
     rest = len(job.parents) - len(facts.parents)
-    text = f"It waits for {listed(left, now, Count(len(left) + rest))} to complete."
+    how = "end" if ends_in_meta(job.meta) else "complete"
+    text = f"It waits for {listed(left, now, Count(len(left) + rest))} to {how}."
     ids = tuple(each.id for each in left)
     front = facts.cause
     if front is not None and front.id not in ids:
-        text += f" Its chain is at {_short(describe_cause(front), 240)}."
+        whole = "flow" if job.flow is not None and is_group_id(job.flow) else "chain"
+        text += f" Its {whole} is at {short(describe_cause(front), 240)}."
     do = f"to see what holds it up: windlass jobs why {ids[0] if front is None else front.id}"
     return Reason(code="awaits_parent", text=text, do=do, jobs=ids, count=len(left) + rest)
 
@@ -236,27 +244,6 @@ def _closed(facts: WhyFacts) -> list[Reason]:
     return [Reason(code="closed", text=text, do=f"windlass queues open {name}")]
 
 
-def ended(facts: WhyFacts) -> Reason:
-    """How a finished job ended."""
-    job, now = facts.job, facts.now
-    when = at(to_micros(job.finished_at or job.updated_at), now)
-    attempts = f"{job.attempt} attempt{'' if job.attempt == 1 else 's'}"
-    again = f"to run it again: windlass jobs retry {job.id}"
-    if job.status is Status.COMPLETED:
-        return Reason(code="completed", text=f"It completed at {when}, after {attempts}.", count=job.attempt)
-    why = f": {_short(job.reason)}" if job.reason else ""
-    if job.status is Status.CANCELLED:
-        if (parent := parent_in_reason(job.reason)) is not None:
-            first = parent if facts.cause is None else facts.cause.id
-            began = "" if facts.cause is None else f" It began with {_short(describe_cause(facts.cause), 240)}."
-            again = f"to run that one again, and then this: windlass jobs retry {first}"
-            return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.{began}", do=again, jobs=(first,))
-        return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again)
-    error = f" The last error: {job.error.type}: {_short(job.error.message)}." if job.error else ""
-    text = f"It died at {when}, after {attempts}{why}.{error}"
-    return Reason(code="dead", text=text, do=again, count=job.attempt)
-
-
 def origin(facts: WhyFacts) -> list[Reason]:
     """The schedule and tick of a job, and the schedule's next tick."""
     job, now = facts.job, facts.now
@@ -287,9 +274,4 @@ def _workers(count: int) -> str:
 
 
 def _quoted(job: Job) -> str:
-    return repr(_short(job.concurrency_key or "", 60))
-
-
-def _short(text: str, limit: int = 120) -> str:
-    line = text.partition("\n")[0].rstrip(".")
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return repr(short(job.concurrency_key or "", 60))

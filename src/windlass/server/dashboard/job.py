@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+from windlass.core.groups.ids import is_group_id
+from windlass.core.ids import is_id
 from windlass.core.jobs.job import Job
 from windlass.core.status import FINISHED, RETRYABLE, WAITING, Status
 from windlass.core.tokens import Scope
@@ -67,6 +69,7 @@ async def _page(view: View, form: JobForm | None = None) -> Reply:
         "parts": [(name, tree_of(getattr(job, name))) for name in PARTS if getattr(job, name) is not None],
         "earlier": [(each, tree_of(each.payload)) for each in earlier],
         "names": [(said, getattr(job, name)) for said, name in NAMES.items() if getattr(job, name)],
+        "has_flow_page": job.flow is not None and is_id(job.flow) and is_group_id(job.flow),
         "verbs": _verbs(job) if view.allows("operate") else [],
         "form": form or form_of(view, job),
         "trace_link": view.look.trace_link(job.trace),

@@ -51,6 +51,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     trace_url: str = ""
     """Where a trace is, with TRACE for its id; "": traces have no links."""
     rate: str = ""
+    own_login: bool = True
+    """Whether people log in here; else the app around knows them."""
 
     def trace_link(self, trace: str | None) -> str | None:
         """The address of a trace."""

@@ -20,6 +20,7 @@ from windlass.server.dashboard import (
     actions,
     audit,
     dead,
+    flows,
     job,
     jobs,
     overview,
@@ -27,6 +28,7 @@ from windlass.server.dashboard import (
     schedules,
     settings,
     suggest,
+    webhooks,
     workers,
 )
 from windlass.server.dashboard.figures import types
@@ -45,12 +47,14 @@ PAGES: tuple[Page, ...] = (
     *enqueue.PAGES,
     *queues.PAGES,
     *dead.PAGES,
+    *flows.PAGES,
     *schedule.PAGES,
     *schedules.PAGES,
     *workers.PAGES,
     *types.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *webhooks.PAGES,
     *suggest.PAGES,
     *settings.PAGES,
 )
@@ -118,7 +122,7 @@ class Dashboard:
                 visitor = await self._identify(request, next(iter(form.get("csrf", ())), ""))
                 return self._response(request, visitor, await self._reply(page, request, visitor, form))
         except Refused as refused:
-            if refused.problem.status == 401 and visitor is None:
+            if refused.problem.status == 401 and visitor is None and self._look.own_login:
                 return _to_log_in(request)
             problem = refused.problem
         except WindlassError as error:
@@ -168,6 +172,7 @@ class Dashboard:
             caller=visitor.caller if visitor else None,
             csrf=visitor.csrf if visitor else "",
             environment=self._look.environment,
+            own_login=self._look.own_login,
             page_path=request.url.path,
             theme=theme if theme in THEMES else "",
         )
@@ -215,7 +220,7 @@ def _here(request: Request) -> str:
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     parts = request.url.path.split("/")[1:]
-    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues", "schedules") else parts[:1])
+    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "flows", "jobs", "queues", "schedules") else parts[:1])
 
 
 def _id(request: Request) -> str:

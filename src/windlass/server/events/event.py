@@ -1,17 +1,16 @@
 """Events: what listeners are told, which of them a listener gets, and their frames in the stream."""
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from windlass.client.event_data import EventData, end_data, end_name, event_error
 from windlass.core.flow.queue import Queue
 from windlass.core.ids import is_id
-from windlass.core.jobs.job import Job, Progress
-from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
+from windlass.core.jobs.job import Job
+from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedules.schedule import Schedule
 from windlass.core.search import like
-from windlass.core.status import Status
 from windlass.core.tokens import Rights
 from windlass.errors import InvalidOption
 from windlass.server.problem import Refused
@@ -29,38 +28,6 @@ EVENTS = (
 WATCHED = "job.changed"
 """Only of the job that a listener names."""
 _encode = msgspec.json.Encoder().encode
-
-
-class EventError(msgspec.Struct):
-    """Why an attempt failed."""
-
-    type: str
-    message: str
-
-
-class EventData(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The data of an event. A job's contents are at `GET /jobs/{id}`."""
-
-    at: datetime
-    job: str | None = None
-    type: str | None = None
-    queue: str | None = None
-    schedule: str | None = None
-    """The changed one, or that of the job."""
-    status: Status | None = None
-    attempt: int | None = None
-    seconds: float | None = None
-    """How long the last attempt ran."""
-    tenant: str | None = None
-    tags: tuple[str, ...] = ()
-    reason: str | None = None
-    error: EventError | None = None
-    progress: Progress | None = None
-    """Of a job that was asked for; without its note."""
-    version: str | None = None
-    """The ETag of a changed queue or schedule; none if it was removed."""
-    paused: bool = False
-    closed: bool = False
 
 
 Place = tuple[str, str | None]
@@ -116,21 +83,7 @@ def make_filter(names: tuple[str, ...], queues: tuple[str, ...], types: tuple[st
 
 def job_ended(end: JobEnd) -> Event:
     """The event of a job that ended."""
-    record = EventData(
-        at=to_datetime(end.at),
-        job=end.id,
-        type=end.type,
-        queue=end.queue,
-        status=end.status,
-        attempt=end.attempt,
-        seconds=None if end.started_at is None else (end.at - end.started_at) / SECOND,
-        tenant=end.tenant,
-        schedule=end.schedule,
-        tags=end.tags,
-        reason=end.reason,
-        error=EventError(end.error.type, end.error.message) if end.error else None,
-    )
-    return _event(f"job.{end.status}", end.at, end.id, record, ((end.queue, end.type),), job=end.id)
+    return _event(end_name(end), end.at, end.id, end_data(end), ((end.queue, end.type),), job=end.id)
 
 
 def job_event(name: str, job: Job, at: Micros) -> Event:
@@ -146,7 +99,7 @@ def job_event(name: str, job: Job, at: Micros) -> Event:
         schedule=job.schedule,
         tags=job.tags,
         reason=job.reason,
-        error=EventError(job.error.type, job.error.message) if job.error else None,
+        error=event_error(job.error),
         progress=job.without_note().progress if name == WATCHED else None,
     )
     return _event(name, at, job.id, record, ((job.queue, job.type),), job=job.id)

@@ -10,18 +10,18 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from windlass.client.event_data import EventData
 from windlass.core.moments import SECOND
 from windlass.core.tokens import Scope as TokenScope
 from windlass.errors import InvalidOption
-from windlass.server.events.event import EventData, make_filter
-from windlass.server.events.hub import EventHub, Listener
+from windlass.server.events.event import make_filter
+from windlass.server.events.hub import EventHub
+from windlass.server.events.listener import SEND_SECONDS, Listener
 from windlass.server.operation import Answer, Call, Operation
 from windlass.store.clock import since_boot
 
 COMMENT_SECONDS = 15.0
 """A comment is sent after this silence, so that proxies keep the connection."""
-SEND_SECONDS = 30.0
-"""A client that takes nothing for this long is cut off."""
 MAX_SECONDS = 86_400.0
 START = b"retry: 1000\n\n"
 HEADERS = {"x-accel-buffering": "no"}
@@ -48,6 +48,7 @@ async def stream_events(call: Call) -> Answer:
     or `time`.
     """
     query: EventQuery = call.query
+    call.caller.need_waiting("the event stream")
     if not 0 <= query.seconds <= MAX_SECONDS:
         raise InvalidOption("seconds", f"must be from 0 to {MAX_SECONDS:.0f}")
     hub: EventHub = call.state.events
@@ -81,6 +82,7 @@ class EventStream(Response):
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await _send(send, START)
+        self._listener.attach(send)
         while not self._listener.ended:
             left = (self._until - since_boot()) / SECOND
             if left <= 0:

@@ -159,6 +159,8 @@ def _checked(call: Call) -> ClaimBody:
     _check_range("claim", body.claim, 0, MAX_NUMBER)
     _check_range("limit", body.limit, 1, MAX_CLAIMED)
     _check_range("wait", body.wait, 0, MAX_WAIT)
+    if body.wait:
+        call.caller.need_waiting("a claim that waits")
     _check_range("slots", body.slots, 1, MAX_SLOTS)
     _check_range("queues", len(body.queues), 1, MAX_QUEUES, " names")
     _check_range("types", len(body.types), 1, MAX_TYPES, " names")

@@ -17,6 +17,7 @@ from windlass.client.app import App
 from windlass.client.groups.ends import GroupEnds
 from windlass.client.tasks.context import Context, entered
 from windlass.core.codec import check_size, decode, encode
+from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.ids import new_runner_id, runner_id
 from windlass.core.jobs.job import Claimed, Job, JobError, Progress
@@ -31,7 +32,8 @@ from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, LeaseRequest, Note, QueueQuota, RunnerEnd
 
-GROUP_TYPES = (GROUP_TYPE, MEMBER_TYPE)
+GROUP_TYPES = (GROUP_TYPE, MEMBER_TYPE, FLOW_TYPE, JOIN_TYPE)
+"""Those of groups and graphs. The members of a map need their task, which a server may not have."""
 LOOK_SECONDS = 1.0
 """Between two looks for groups that a process elsewhere woke."""
 MAX_CLAIMED = 20

@@ -63,7 +63,7 @@ class Engine:
         self._emit = emit
         self._lifespan = Lifespan(app, emit)
         self._dead = DeadHooks(app, store, self._lifespan, emit)
-        self._rules = QueueRetryRules(store.queues, emit)
+        self._rules = QueueRetryRules(store, config, app.queue_names, emit)
         self._notes = Notes(store.jobs, emit)
         news = emit if config.verbose else None
         self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
@@ -102,11 +102,10 @@ class Engine:
 
     async def run(self) -> None:
         """Until stopped, orphaned, or failed (`failure`)."""
-        queues = self._config.queues or dict.fromkeys(self._app.queue_names)
         types = self._app.registry.runnable
         await self._rules.refresh()
         tasks = [
-            asyncio.create_task(self._loop.run(queues, types)),
+            asyncio.create_task(self._loop.run(self._rules.served, types)),
             asyncio.create_task(self._settler.run()),
             asyncio.create_task(self._notes.run()),
             asyncio.create_task(self._dead.run()),

@@ -1,33 +1,46 @@
-"""What the queues say about retries, as a runner knows it: read again every second."""
+"""What the store says about queues, as a runner knows it: read again every second."""
+
+from collections.abc import Iterable
 
 from windlass.core.events import Emit
 from windlass.core.flow.queue import QueueRules, QueueSettings, merge
 from windlass.core.jobs.retry import StoredPolicy
+from windlass.core.webhooks.delivery import WEBHOOK_QUEUE
 from windlass.errors import StoreUnavailable
-from windlass.store.contract import QueueStore
+from windlass.store.contract import Store
+from windlass.worker.config import WorkerConfig
 from windlass.worker.store_retry import FailureReports, describe_error
 
 _NO_RULES = merge(QueueSettings(), QueueSettings())
 
 
 class QueueRetryRules:
-    """The rules of all queues; if they cannot be read, those from before."""
+    """The rules of all queues; if they cannot be read, those from before. Also the queues that the runner serves."""
 
-    def __init__(self, store: QueueStore, emit: Emit) -> None:
+    def __init__(self, store: Store, config: WorkerConfig, named: Iterable[str], emit: Emit) -> None:
         self._store = store
         self._failures = FailureReports(emit)
         self._rules: dict[str, QueueRules] = {}
+        self._webhook_slots = 0 if config.queues else max(1, config.concurrency // 2)
+        """Deliveries may wait long for their receivers: half of the slots are left to the app's own jobs."""
+        self.served: dict[str, int | None] = dict(config.queues) or dict.fromkeys(named)
+        """Queue → the most slots it may take. The queue of webhooks is added when there is one, unless the worker is
+        told which queues to serve.
+        """
 
     async def refresh(self) -> None:
         """Read them again."""
         try:
-            self._rules = {queue.name: queue.rules for queue in await self._store.list()}
+            self._rules = {queue.name: queue.rules for queue in await self._store.queues.list()}
             self._failures.succeeded("reading queues")
         except StoreUnavailable:
             pass  # claims tell of it
         except Exception as error:
             # Any error: no handler is to be interrupted because of it.
             self._failures.failed("reading queues", describe_error(error))
+        if self._webhook_slots and WEBHOOK_QUEUE in self._rules and WEBHOOK_QUEUE not in self.served:
+            self.served[WEBHOOK_QUEUE] = self._webhook_slots
+            self._store.signals.subscribe(tuple(self.served))
 
     def retry(self, queue: str) -> StoredPolicy:
         """How jobs of this queue are retried, if their tasks say nothing."""

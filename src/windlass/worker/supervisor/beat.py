@@ -8,6 +8,7 @@ import socket
 from windlass.core.events import LeaseExpired, RunnerStarted, WorkerStarted, WorkerStopped
 from windlass.core.ids import runner_id
 from windlass.core.moments import SECOND, Micros
+from windlass.core.webhooks.delivery import WEBHOOK_QUEUE
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.open import redact
@@ -176,6 +177,7 @@ class Reports:
     async def _report(self) -> None:
         store, serving = self._state.store, self._state.serving
         if since_boot() >= self._beat_due:
+            await self._look_for_webhooks()
             await store.workers.beat(self._registration.info())
             # A little early: a pause that ends just before a beat must not delay it by another one.
             self._beat_due = since_boot() + self._state.config.beat * 3 // 4
@@ -184,6 +186,15 @@ class Reports:
             await store.jobs.note([note for each in notes.values() for note in each])
         for child, each in notes.items():
             child.noted |= {(note.id, note.attempt) for note in each}
+
+    async def _look_for_webhooks(self) -> None:
+        """Once there is a webhook, the runners serve its queue, and the registry is to say so."""
+        state = self._state
+        if not state.has_webhooks and not state.config.queues:
+            queues = await state.store.queues.list()
+            state.has_webhooks = any(queue.name == WEBHOOK_QUEUE for queue in queues)
+            if state.has_webhooks:
+                state.store.signals.subscribe(state.queues)
 
 
 def _started(child: Runner) -> list[Note]:

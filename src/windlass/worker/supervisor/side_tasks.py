@@ -7,7 +7,8 @@ from collections.abc import Sequence, Set
 from windlass.client.groups.members import first_live
 from windlass.coordinator.coordinator import Coordinator
 from windlass.core.events import Emit, HintsUnavailable
-from windlass.core.groups.ids import GROUP_TYPE, is_group_id
+from windlass.core.graphs.ids import WATCHER_TYPES
+from windlass.core.groups.ids import is_group_id
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.errors import SchemaMismatch, StoreUnavailable
@@ -92,10 +93,11 @@ async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> tuple[
 
 async def _is_group_over(store: Store) -> bool:
     """Whether a group waits although its members have ended: its callback runs in a moment."""
-    groups = await store.operator.list(JobFilter(type=GROUP_TYPE, status=(Status.SCHEDULED,)), MAX_GROUPS, None)
-    for group in groups.items:
-        if is_group_id(group.id) and await first_live(store.operator, group.id) is None:
-            return True
+    for type_ in WATCHER_TYPES:
+        groups = await store.operator.list(JobFilter(type=type_, status=(Status.SCHEDULED,)), MAX_GROUPS, None)
+        for group in groups.items:
+            if is_group_id(group.id) and await first_live(store.operator, group.id) is None:
+                return True
     return False
 
 

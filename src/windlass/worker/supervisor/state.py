@@ -6,6 +6,7 @@ from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.core.events import Emit
 from windlass.core.jobs.retry import DEFAULT_POLICY, StoredPolicy
+from windlass.core.webhooks.delivery import WEBHOOK_QUEUE
 from windlass.store.contract import Store
 from windlass.worker.channel import Hello
 from windlass.worker.config import WorkerConfig
@@ -22,6 +23,8 @@ class SupervisorState:
         self.runners = runners
         """Those that live now; its owner adds and removes them."""
         self._opened: tuple[Store, Hello] | None = None
+        self.has_webhooks = False
+        """Whether the store has had a webhook; then runners serve their queue too."""
 
     def set_store(self, store: Store, hello: Hello) -> None:
         """The first runner's hello."""
@@ -64,8 +67,10 @@ class SupervisorState:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """The queues that are served: those asked for, else all that the app names."""
-        return tuple(self.config.queues) or self.app_queues
+        """The queues that are served: those asked for, else all that the app names, and the one of webhooks."""
+        if self.config.queues:
+            return tuple(self.config.queues)
+        return (*self.app_queues, WEBHOOK_QUEUE) if self.has_webhooks else self.app_queues
 
     @property
     def app_queues(self) -> tuple[str, ...]:

@@ -255,7 +255,9 @@ class Supervisor:
                 group.create_task(self._stop_when_empty())
 
     async def _stop_when_empty(self) -> None:
-        self._unserved = await until_empty(self._state.store, self._state.queues, self._emit)
+        # Deliveries of webhooks are not waited for: their receivers may be away for days.
+        state, own = self._state, tuple(self._config.queues) or self._state.app_queues
+        self._unserved = tuple(sorted({*await until_empty(state.store, own, self._emit)} - {*state.queues}))
         self._empty = True
         self.stop()
         await asyncio.Event().wait()

@@ -1,10 +1,10 @@
 // The dashboard in a browser. Pages work without it; with it they stay up to date, show local times, and know keys.
-import { morph } from "/static/morph.js";
-import { showTimes } from "/static/times.js";
-import { bindKeys } from "/static/keys.js";
-import { listen } from "/static/events.js";
-import { suggest } from "/static/suggest.js";
-import { followLogs, guardPresses, keepPlace } from "/static/place.js";
+import { morph } from "./morph.js";
+import { showTimes } from "./times.js";
+import { bindKeys } from "./keys.js";
+import { listen } from "./events.js";
+import { suggest } from "./suggest.js";
+import { followLogs, guardPresses, keepPlace } from "./place.js";
 
 const main = document.getElementById("main");
 const alarm = document.getElementById("alarm");
@@ -105,7 +105,7 @@ function nextTheme() {
   const next = themes[(themes.indexOf(root.dataset.theme || "") + 1) % themes.length];
   if (next) root.dataset.theme = next;
   else delete root.dataset.theme;
-  document.cookie = `windlass_theme=${next}; path=/; max-age=31536000; samesite=strict`;
+  document.cookie = `windlass_theme=${next}; path=${document.documentElement.dataset.root || "/"}; max-age=31536000; samesite=strict`;
   showTheme();
 }
 function showTheme() {

@@ -2,6 +2,8 @@
 
 const NAMES = ["job.completed", "job.dead", "job.cancelled", "job.failed", "job.changed", "queue.changed", "schedule.changed", "stream.gap"];
 const AGAIN_MILLISECONDS = 10000;
+const { root = "", live = "" } = document.documentElement.dataset;
+const polls = live === "poll";
 let source = null;
 let again = 0;
 
@@ -9,8 +11,8 @@ let again = 0;
 export function listen(job, changed) {
   const open = () => {
     clearTimeout(again);
-    if (source || document.hidden || !("EventSource" in window)) return;
-    source = new EventSource(`/api/v1/events${job ? `?job=${encodeURIComponent(job)}` : ""}`);
+    if (polls || source || document.hidden || !("EventSource" in window)) return;
+    source = new EventSource(`${root}/api/v1/events${job ? `?job=${encodeURIComponent(job)}` : ""}`);
     for (const name of NAMES) source.addEventListener(name, changed);
     source.addEventListener("stream.ended", () => later(open));
     // A broken connection is opened again by the browser, an answer that is no stream is not.

@@ -1,6 +1,6 @@
 // The keyboard: / searches, ? helps, j and k move through rows, b goes to the buttons, g to a page.
 
-const PLACES = { o: "/", j: "/jobs", q: "/queues", d: "/dead", s: "/schedules", w: "/workers", t: "/types", a: "/actions", n: "/enqueue" };
+const PLACES = { o: "/", j: "/jobs", q: "/queues", d: "/dead", f: "/flows", s: "/schedules", w: "/workers", t: "/types", a: "/actions", n: "/enqueue" };
 
 export function bindKeys({ togglePause, nextTheme, showHelp }) {
   let going = false;
@@ -19,7 +19,7 @@ export function bindKeys({ togglePause, nextTheme, showHelp }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && event.target.id === "search") return event.target.blur();
     if (event.target.matches("input:not([type=checkbox]), textarea, select") || document.querySelector("dialog[open]")) return;
-    if (going && PLACES[event.key]) return location.assign(PLACES[event.key]);
+    if (going && PLACES[event.key]) return location.assign((document.documentElement.dataset.root ?? "") + PLACES[event.key]);
     const action = actions[event.key];
     if (!action) return;
     event.preventDefault();

@@ -12,7 +12,7 @@ export function suggest(field) {
   const show = async () => {
     const number = ++newest;
     try {
-      const response = await fetch(`/suggestions?q=${encodeURIComponent(field.value)}`, { cache: "no-store" });
+      const response = await fetch(`${document.documentElement.dataset.root ?? ""}/suggestions?q=${encodeURIComponent(field.value)}`, { cache: "no-store" });
       if (!response.ok || response.redirected || number !== newest) return;
       const texts = await response.json();
       list.replaceChildren(...texts.map((text) => Object.assign(document.createElement("option"), { value: text })));

@@ -509,8 +509,9 @@ CREATE INDEX documents_by_end ON windlass.documents (expires_at) WHERE expires_a
 -- Which job waits for which: a row until the parent has completed, or the child is dropped. A row that outlives a dead
 -- parent tells which jobs a retry of that parent brings back. Rows are only inserted and deleted.
 CREATE TABLE windlass.dependencies (
-    parent uuid NOT NULL,
-    child  uuid NOT NULL,
+    parent     uuid NOT NULL,
+    child      uuid NOT NULL,
+    when_ended boolean NOT NULL DEFAULT false, -- the child waits for the parent's end, however that is
     PRIMARY KEY (parent, child)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
@@ -539,14 +540,17 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT greatest(CASE WHEN run_at > created_at THEN run_at END, moment + delay)
 $$;
 
--- Parents completed, with these results: a dependent without other pending parents is due after its own delay; with a
+-- Parents ended, with these results; of those that did not complete, `only_ended` releases the dependents that wait for the
+-- end alone: a dependent without other pending parents is due after its own delay; with a
 -- concurrency key it waits for its key. No rank is below `beyond`. Returns how many are pending or wait for their key.
 -- The caller has locked the parents, or deletes them in the statement that calls this.
 --
 -- A function, because it is part of that statement, and yet each of its own statements sees what is committed when it
 -- begins. A dependent may be cancelled or revived concurrently: then it is updated where it is afterwards, and a
 -- cancelled one finds its results when it is retried.
-CREATE FUNCTION windlass.release_dependents(ended uuid[], outcomes text[], moment bigint, beyond bigint) RETURNS integer
+CREATE FUNCTION windlass.release_dependents(
+    ended uuid[], outcomes text[], moment bigint, beyond bigint, only_ended boolean DEFAULT false
+) RETURNS integer
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     children uuid[];
@@ -557,7 +561,8 @@ DECLARE
     total    integer := 0;
 BEGIN
     WITH deleted AS (
-        DELETE FROM windlass.dependencies WHERE parent = ANY (ended) RETURNING parent, child
+        DELETE FROM windlass.dependencies WHERE parent = ANY (ended) AND (when_ended OR NOT only_ended)
+        RETURNING parent, child
     )
     SELECT array_agg(deleted.child), array_agg(deleted.parent), array_agg(one.result) INTO children, parents, results
     FROM deleted JOIN unnest(ended, outcomes) AS one (id, result) ON one.id = deleted.parent;

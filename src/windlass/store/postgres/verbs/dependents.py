@@ -41,9 +41,7 @@ async def after_parents_ended(db: Db, ended: Mapping[JobId, Status]) -> int:
     going = [id_ for id_, status in ended.items() if effect_of(status) is ParentEffect.RELEASE]
     falling = {id_: status for id_, status in ended.items() if effect_of(status) is ParentEffect.CANCEL}
     ready: int = (await db.rows("release_dependents", {"ids": going}))[0][0] if going else 0
-    if falling:
-        await cancel_all(db, await _lock_dependents(db, falling))
-    return ready
+    return ready + await _cancel_below(db, falling, {})
 
 
 async def cancel_with_dependents(db: Db, reasons: Mapping[JobId, str]) -> None:
@@ -51,19 +49,32 @@ async def cancel_with_dependents(db: Db, reasons: Mapping[JobId, str]) -> None:
 
     The caller has locked the jobs, and seen that they wait.
     """
-    if reasons:
-        down = await _lock_dependents(db, dict.fromkeys(reasons, Status.CANCELLED))
-        await cancel_all(db, {**down, **reasons})
+    await _cancel_below(db, dict.fromkeys(reasons, Status.CANCELLED), reasons)
 
 
-async def _lock_dependents(db: Db, ended: Mapping[JobId, Status]) -> dict[JobId, str]:
-    """All dependents, direct or not, locked; and why each is cancelled."""
+async def _cancel_below(db: Db, ended: Mapping[JobId, Status], reasons: Mapping[JobId, str]) -> int:
+    """Cancel these waiting jobs, and what waits for jobs that ended so to complete; release what waits for the end of
+    one of them. Returns how many may run now.
+    """
+    if not ended:
+        return 0
+    down, any_released = await _lock_dependents(db, ended)
+    await cancel_all(db, {**down, **reasons})
+    if not any_released:
+        return 0
+    ready: int = (await db.rows("release_ended_dependents", {"ids": [*ended, *down]}))[0][0]
+    return ready
+
+
+async def _lock_dependents(db: Db, ended: Mapping[JobId, Status]) -> tuple[dict[JobId, str], bool]:
+    """All dependents, direct or not, locked, and why each is cancelled; and whether any wait for an end alone."""
     cancelled: dict[JobId, str] = {}
     while True:
         rows = await db.rows("descendants", {"ids": [*ended, *cancelled]})
-        new = {child: parent for child, parent in rows if child not in cancelled and child not in ended}
+        falling = {child: parent for child, parent, when_ended in rows if not when_ended}
+        new = {child: parent for child, parent in falling.items() if child not in cancelled and child not in ended}
         if not new:
-            return cancelled
+            return cancelled, any(when_ended for _, _, when_ended in rows)
         living = {row[0] for row in await db.rows("lock_live", {"ids": sorted(new)})}
         cancelled |= {
             child: parent_ended_reason(parent, ended.get(parent, Status.CANCELLED))

@@ -44,21 +44,28 @@ SELECT pg_notify(channel, job::text)::text FROM notified
 -- Release the dependents of completed jobs that the caller has locked; returns how many may run now.
 SELECT windlass.release_dependents(array_agg(id), array_agg(result), :now, 0) FROM windlass.history WHERE id = ANY (:ids::uuid[])
 
+-- name: release_ended_dependents
+-- Release the dependents that wait for the end alone of these finished jobs; returns how many may run now.
+SELECT windlass.release_dependents(:ids::uuid[], array_fill(NULL::text, ARRAY[cardinality(:ids::uuid[])]), :now, 0, true)
+
 -- name: descendants
--- Live dependents of these jobs, direct or not, each with one of its parents. The dependencies lead, step by step.
-WITH RECURSIVE down (child, because) AS (
-    SELECT dependency.child, dependency.parent FROM windlass.dependencies AS dependency CROSS JOIN LATERAL (
-        SELECT FROM windlass.jobs WHERE id = dependency.child OFFSET 0
-    ) AS dependent
-    WHERE dependency.parent = ANY (:ids::uuid[])
+-- Live dependents of these jobs, direct or not, each with one of its parents, and any that wait for the end of one of
+-- them alone. The dependencies lead, step by step.
+WITH RECURSIVE down (child, because, when_ended) AS (
+    SELECT dependency.child, dependency.parent, dependency.when_ended
+    FROM windlass.dependencies AS dependency LEFT JOIN LATERAL (
+        SELECT true AS live FROM windlass.jobs WHERE id = dependency.child OFFSET 0
+    ) AS dependent ON true
+    WHERE dependency.parent = ANY (:ids::uuid[]) AND (dependent.live OR dependency.when_ended)
     UNION
-    SELECT dependency.child, dependency.parent FROM down CROSS JOIN LATERAL (
-        SELECT parent, child FROM windlass.dependencies WHERE parent = down.child OFFSET 0
-    ) AS dependency CROSS JOIN LATERAL (
-        SELECT FROM windlass.jobs WHERE id = dependency.child OFFSET 0
-    ) AS dependent
+    SELECT dependency.child, dependency.parent, dependency.when_ended FROM down CROSS JOIN LATERAL (
+        SELECT parent, child, when_ended FROM windlass.dependencies WHERE parent = down.child OFFSET 0
+    ) AS dependency LEFT JOIN LATERAL (
+        SELECT true AS live FROM windlass.jobs WHERE id = dependency.child OFFSET 0
+    ) AS dependent ON true
+    WHERE NOT down.when_ended AND (dependent.live OR dependency.when_ended)
 )
-SELECT DISTINCT ON (child) child::text, because::text FROM down ORDER BY child, because
+SELECT DISTINCT ON (child, when_ended) child::text, because::text, when_ended FROM down ORDER BY child, when_ended, because
 
 -- name: set_cancel_reasons
 -- New reasons of cancelled jobs, locked by the caller.

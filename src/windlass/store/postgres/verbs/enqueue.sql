@@ -105,13 +105,15 @@ WITH place AS MATERIALIZED (
     SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, own.parent, own.flow, own.parents, own.result_params,
         own.pending_parents, own.has_dependents <> 0, CASE WHEN :run_at::bigint IS NULL THEN :delay::bigint ELSE 0 END, :queue::text, :type::text,
         'blocked', 'waits for its parent', :sort_priority::integer, place.run_at, place.run_at, place.max_attempts, now, now,
-        :tenant::text, place.timeout, place.expires_at, :tags::text, :meta::text, :window::bigint, :key_limit::integer,
+        :tenant::text, place.timeout, place.expires_at, :tags::text, own.meta, :window::bigint, :key_limit::integer,
         :key_strict::boolean, :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, place.tenant_queue
     FROM place CROSS JOIN unnest(
         string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[],
         string_to_array(:own_parents, ',', '')::uuid[], :flows::text[], :parents::text[], :result_params::text[],
-        string_to_array(:pending_parents, ',')::integer[], string_to_array(:has_dependents, ',')::integer[]
-    ) AS own (id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, has_dependents)
+        string_to_array(:pending_parents, ',')::integer[], string_to_array(:has_dependents, ',')::integer[], :metas::text[]
+    ) AS own (
+        id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, has_dependents, meta
+    )
     ON CONFLICT (id) DO NOTHING
     RETURNING id
 )

@@ -75,9 +75,10 @@ async def add_dependencies(db: Db, links: Sequence[NewJob], known_parents: Known
         return 0
     await known_parents.complete(db, links)
     await _check(db, links, known_parents.sources)
-    edges = [(parent, job.id) for job in links for parent in set(job.parents)]
-    parents, children = zip(*edges, strict=True)
-    await db.run("add_dependencies", {"parents": pack_ids(parents), "children": pack_ids(children)})
+    edges = [(parent, job.id, int(job.when_ended)) for job in links for parent in set(job.parents)]
+    parents, children, when_ended = zip(*edges, strict=True)
+    values = {"parents": pack_ids(parents), "children": pack_ids(children), "when_ended": pack_numbers(when_ended)}
+    await db.run("add_dependencies", values)
     if unmarked := known_parents.unmarked(links):
         await db.run("set_has_dependents", {"ids": sorted(unmarked)})
     ended = known_parents.ended()
@@ -110,5 +111,6 @@ def dependent_columns(links: Sequence[NewJob], with_dependents: Collection[JobId
             [encode(job.result_params, "result_params") if job.result_params else None for job in links]
         ),
         "pending_parents": pack_numbers(map(len, parents)),
+        "metas": pack_texts([job.meta for job in links]),
         "has_dependents": pack_numbers(int(job.id in with_dependents) for job in links),
     }

@@ -3,10 +3,11 @@
 SELECT id::text, status, queue FROM windlass.jobs AS job WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR NO KEY UPDATE
 
 -- name: add_dependencies
-INSERT INTO windlass.dependencies (parent, child)
-SELECT dependency.parent, dependency.child FROM unnest(
-    string_to_array(:parents, ',')::uuid[], string_to_array(:children, ',')::uuid[]
-) AS dependency (parent, child)
+INSERT INTO windlass.dependencies (parent, child, when_ended)
+SELECT dependency.parent, dependency.child, dependency.when_ended <> 0 FROM unnest(
+    string_to_array(:parents, ',')::uuid[], string_to_array(:children, ',')::uuid[],
+    string_to_array(:when_ended, ',')::integer[]
+) AS dependency (parent, child, when_ended)
 
 -- name: set_has_dependents
 -- Other jobs wait for these, which the caller has locked or inserted.

@@ -189,10 +189,12 @@ async def _vain_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId
     }
     found = (await read_anywhere(access, {parent for parents in left.values() for parent in parents})).jobs
     vain: dict[JobId, JobId] = {}
-    for id_, parents in left.items():
-        for parent in parents:
-            if parent not in found or effect_of(found[parent].record.status) is ParentEffect.CANCEL:
-                vain.setdefault(id_, parent)
+    for seen in links:
+        when_ended = bool(seen.record.flags & Flag.WHEN_ENDED)
+        for parent in left[seen.record.id]:
+            status = found[parent].record.status if parent in found else Status.CANCELLED
+            if effect_of(status, when_ended) is ParentEffect.CANCEL:
+                vain.setdefault(seen.record.id, parent)
     return vain
 
 

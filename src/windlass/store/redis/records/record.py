@@ -109,6 +109,8 @@ class Flag(IntFlag):
     """It has one dependent, which is in its fields and not in the index of dependents."""
     HAS_HEAD_C = 65536
     """Only in the packed record."""
+    WHEN_ENDED = 131072
+    """It waits for the end of its parents, however that is."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):

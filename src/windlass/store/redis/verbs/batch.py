@@ -283,4 +283,6 @@ def flags_of(job: NewJob) -> int:
             flags |= Flag.ONE_PARENT
         if job.result_params:
             flags |= Flag.TAKES_RESULT
+        if job.when_ended:
+            flags |= Flag.WHEN_ENDED
     return int(flags)  # each `|=` above makes a Flag of it

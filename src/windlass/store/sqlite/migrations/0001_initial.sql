@@ -181,8 +181,9 @@ CREATE INDEX windlass_idempotency_keys_until ON windlass_idempotency_keys (until
 
 -- A row until the parent has completed or the child is dropped. It outlives a dead parent, whose retry restores the child.
 CREATE TABLE windlass_dependencies (
-    parent TEXT NOT NULL,
-    child  TEXT NOT NULL,
+    parent     TEXT NOT NULL,
+    child      TEXT NOT NULL,
+    when_ended INTEGER NOT NULL DEFAULT 0, -- the child waits for the parent's end, however that is
     PRIMARY KEY (parent, child)
 ) WITHOUT ROWID;
 

@@ -14,6 +14,7 @@ from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import release
 from windlass.store.sqlite.limits.key_queue import assign_free_slots
 from windlass.store.sqlite.verbs.prune import drop_unkept
+from windlass.store.sqlite.verbs.release import release_after_cancel
 
 MAX_EXPIRED_BY_CLAIM = 100
 """How many jobs a claim expires at most. Claims do so too, so that expiry needs no coordinator."""
@@ -28,7 +29,10 @@ def cancel_waiting(db: Db, reasons: Mapping[JobId, str]) -> None:
     if not reasons:
         return
     descendants = db.rows("descendants", {"ids": array(reasons)})
-    reasons = {**{child: parent_ended_reason(parent, Status.CANCELLED) for child, parent in descendants}, **reasons}
+    fallen = {
+        child: parent_ended_reason(parent, Status.CANCELLED) for child, parent, ended in descendants if not ended
+    }
+    reasons = {**fallen, **reasons}
     values = {"batch": array(reasons.items()), "now": db.now, "keep": DEFAULT_RETENTION[Status.CANCELLED]}
     rows = db.rows("cancellable", values)
     jobs = [Keyed(*row[:4]) for row in rows]
@@ -37,6 +41,8 @@ def cancel_waiting(db: Db, reasons: Mapping[JobId, str]) -> None:
     for queue, count in Counter(job.queue for job in jobs).items():
         db.add_history_count(queue, Status.CANCELLED, count)
     release(db, jobs)
+    if any(when_ended for _, _, when_ended in descendants):
+        release_after_cancel(db, list(reasons))
     drop_unkept(db, [job.id for job in jobs])
     assign_free_slots(db, {(queue, key) for _, queue, _, _, key in rows if key is not None})
 

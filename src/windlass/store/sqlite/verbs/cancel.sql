@@ -1,14 +1,18 @@
 -- name: descendants
--- The jobs that wait for these, directly or not, each with one of its parents. Children of a finished child are finished too.
-WITH RECURSIVE down (child, parent) AS (
-    SELECT dependency.child, dependency.parent
+-- The jobs that wait for these to complete, directly or not, each with one of its parents, and those that wait for the
+-- end of one of them. Children of a finished child are finished too, or were released by it.
+WITH RECURSIVE down (child, parent, when_ended) AS (
+    SELECT dependency.child, dependency.parent, dependency.when_ended
     FROM json_each(:ids) AS gone CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = gone.value
-    CROSS JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
+    LEFT JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
+    WHERE child_job.id IS NOT NULL OR dependency.when_ended
     UNION
-    SELECT dependency.child, dependency.parent FROM down CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = down.child
-    CROSS JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
+    SELECT dependency.child, dependency.parent, dependency.when_ended
+    FROM down CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = down.child
+    LEFT JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
+    WHERE NOT down.when_ended AND (child_job.id IS NOT NULL OR dependency.when_ended)
 )
-SELECT child, min(parent) FROM down GROUP BY child
+SELECT child, min(parent), when_ended FROM down GROUP BY child, when_ended
 
 -- name: cancellable
 SELECT id, queue, idempotency_key, idempotency_window, concurrency_key FROM windlass_jobs

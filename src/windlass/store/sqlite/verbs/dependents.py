@@ -21,8 +21,8 @@ from windlass.core.status import FINISHED, Status
 from windlass.store.rows import per_job_values, shared_child_values
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import take
-from windlass.store.sqlite.limits.key_queue import assign_free_slots
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
+from windlass.store.sqlite.verbs.release import read_dependents, release
 
 
 def parent_states(db: Db, children: Sequence[NewJob]) -> dict[JobId, ParentState]:
@@ -52,53 +52,34 @@ def insert_children(
         delay = jobs[0].delay if jobs[0].run_at is None else 0
         values = {**shared[kind], "delay_after_parents": delay, "batch": array(map(_row, jobs))}
         db.run("enqueue_children", values)
-    pairs = ((parent, job.id) for job, _ in children for parent in set(job.parents))
-    db.run("add_dependencies", {"dependencies": array(pairs)})
+    edges = ((parent, job.id, int(job.when_ended)) for job, _ in children for parent in set(job.parents))
+    db.run("add_dependencies", {"dependencies": array(edges)})
     parents_finished(db, {id_: parent.status for id_, parent in parents.items() if parent.status in FINISHED})
 
 
 def _row(job: NewJob) -> tuple[Any, ...]:
     result_params = encode(job.result_params, "result_params") if job.result_params else None
     parents = tuple(dict.fromkeys(job.parents))
-    return (*per_job_values(job), job.parent, job.flow, encode(parents, "parents"), result_params, len(parents))
-
-
-class Dependent(NamedTuple):
-    """A row of the statement `dependents`."""
-
-    parent: JobId
-    child: JobId
-    queue: str | None
-    """None: the child has finished meanwhile."""
-    key: str | None
-    result: str | None
-    """JSON of [parent, result], if the child takes the result."""
+    return (
+        *per_job_values(job),
+        job.parent,
+        job.flow,
+        encode(parents, "parents"),
+        result_params,
+        len(parents),
+        job.meta,
+    )
 
 
 def parents_finished(db: Db, finished: Mapping[JobId, Status]) -> None:
     """Release or cancel the children of jobs that are in history now; most jobs have none."""
-    rows = db.rows("dependents", {"parents": array(finished)})
-    if not rows:
-        return
-    dependents = [Dependent(*row) for row in rows]
-    _release(db, [each for each in dependents if effect_of(finished[each.parent]) is ParentEffect.RELEASE])
-    lost = [each for each in dependents if each.queue and effect_of(finished[each.parent]) is ParentEffect.CANCEL]
-    cancel_waiting(db, {each.child: parent_ended_reason(each.parent, finished[each.parent]) for each in lost})
-
-
-def _release(db: Db, dependents: Sequence[Dependent]) -> None:
+    dependents = read_dependents(db, finished)
     if not dependents:
         return
-    results: dict[JobId, list[str | None]] = defaultdict(list)
-    for each in dependents:
-        results[each.child].append(each.result)
-    releases = [(child, len(found), ",".join(filter(None, found)) or None) for child, found in results.items()]
-    values = {"releases": array(releases), "now": db.now}
-    db.run("release_children", values)
-    if not all(each.queue for each in dependents):
-        db.run("release_cancelled_children", values)
-    db.run("drop_dependencies", {"parents": array({each.parent for each in dependents})})
-    assign_free_slots(db, {(each.queue, each.key) for each in dependents if each.queue and each.key})
+    effects = [(each, effect_of(finished[each.parent], bool(each.when_ended))) for each in dependents]
+    release(db, [each for each, effect in effects if effect is ParentEffect.RELEASE], finished)
+    lost = [each for each, effect in effects if each.queue and effect is ParentEffect.CANCEL]
+    cancel_waiting(db, {each.child: parent_ended_reason(each.parent, finished[each.parent]) for each in lost})
 
 
 class CancelledChild(NamedTuple):

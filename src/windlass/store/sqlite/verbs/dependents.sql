@@ -1,6 +1,6 @@
 -- name: enqueue_children
 -- New jobs that wait for parents, alike but for [[id, payload, idempotency key, concurrency key, parent, flow, parents,
--- result params, number of parents], …]. They get slots when they are due.
+-- result params, number of parents, meta], …]. They get slots when they are due.
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, delay_after_parents, queue, type, status, reason, sort_priority,
     rank, run_at, max_attempts, created_at, updated_at, tenant, timeout, expires_at, tags, meta, idempotency_window,
@@ -8,7 +8,7 @@ INSERT INTO windlass_jobs (
 )
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, :delay_after_parents,
     :queue, :type, 'blocked', 'waits for its parent', :sort_priority, :rank, :run_at, :max_attempts, :now, :now, :tenant,
-    :timeout, :expires_at, :tags, :meta, :window, :key_limit, :key_strict, :key_rate, :rate_cost,
+    :timeout, :expires_at, :tags, value ->> 9, :window, :key_limit, :key_strict, :key_rate, :rate_cost,
     (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 FROM json_each(:batch)
 
@@ -21,57 +21,7 @@ SELECT id, status, queue FROM windlass_history WHERE id IN (SELECT value FROM js
 SELECT name, keep_completed FROM windlass_queues WHERE name IN (SELECT value FROM json_each(:queues))
 
 -- name: add_dependencies
-INSERT INTO windlass_dependencies (parent, child) SELECT value ->> 0, value ->> 1 FROM json_each(:dependencies)
-
--- name: dependents
--- The children of these parents, with the parent's result if they take it; one index seek for a parent without children. The
--- queue of a finished child is NULL.
-SELECT dependency.parent, dependency.child, child_job.queue, child_job.concurrency_key,
-    CASE WHEN instr(coalesce(child_job.result_params, gone.result_params), dependency.parent) > 0 THEN
-        json_array(dependency.parent, (SELECT result FROM windlass_history AS done WHERE done.id = dependency.parent))
-    END
-FROM json_each(:parents) AS parent CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = parent.value
-LEFT JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
-LEFT JOIN windlass_history AS gone ON child_job.id IS NULL AND gone.id = dependency.child
-
--- name: release_children
--- [[child, completed parents, their results as [parent, result], …], …]. A child without pending parents is due, at the
--- earliest after its own delay (core/dependencies.py, due_after); with a key it waits for the key.
-UPDATE windlass_jobs
-SET parent_results = CASE
-        WHEN done.value ->> 2 IS NULL THEN parent_results
-        WHEN parent_results IS NULL THEN '[' || (done.value ->> 2) || ']'
-        ELSE substr(parent_results, 1, length(parent_results) - 1) || ',' || (done.value ->> 2) || ']'
-    END,
-    pending_parents = pending_parents - (done.value ->> 1),
-    status = CASE
-        WHEN pending_parents > done.value ->> 1 THEN status
-        WHEN max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) > :now THEN 'scheduled'
-        WHEN concurrency_key IS NOT NULL THEN 'blocked'
-        ELSE 'pending'
-    END,
-    reason = CASE
-        WHEN pending_parents > done.value ->> 1 THEN reason
-        WHEN max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) <= :now AND concurrency_key IS NOT NULL THEN 'waits for its concurrency key'
-    END,
-    run_at = CASE WHEN pending_parents > done.value ->> 1 THEN run_at ELSE max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) END,
-    rank = CASE WHEN pending_parents > done.value ->> 1 THEN rank ELSE max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) END,
-    updated_at = :now
-FROM json_each(:releases) AS done WHERE windlass_jobs.id = done.value ->> 0
-
--- name: release_cancelled_children
--- Children that were cancelled meanwhile: a retry needs the results and the count.
-UPDATE windlass_history
-SET parent_results = CASE
-        WHEN done.value ->> 2 IS NULL THEN parent_results
-        WHEN parent_results IS NULL THEN '[' || (done.value ->> 2) || ']'
-        ELSE substr(parent_results, 1, length(parent_results) - 1) || ',' || (done.value ->> 2) || ']'
-    END,
-    pending_parents = pending_parents - (done.value ->> 1)
-FROM json_each(:releases) AS done WHERE windlass_history.id = done.value ->> 0 AND windlass_history.pending_parents > 0
-
--- name: drop_dependencies
-DELETE FROM windlass_dependencies WHERE parent IN (SELECT value FROM json_each(:parents))
+INSERT INTO windlass_dependencies (parent, child, when_ended) SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:dependencies)
 
 -- name: cancelled_children
 -- Jobs that were cancelled because this one ended, directly or not, nearest first, with queue, key, and {parent: status} of

@@ -99,6 +99,7 @@ local function block_again(id, r, now, dirty_keys)
   return true
 end
 
+-- It has completed, or ended as the child needs it.
 local function parent_completed(id, r, parent, result, now, dirty_keys)
   if was_cancelled_by(id, r, parent) then block_again(id, r, now, dirty_keys) end
   local before = copied(r)
@@ -117,7 +118,7 @@ end
 local function apply_parent_state(id, value, parent, letter, result, now, dirty_keys)
   local r = read_record(value)
   if not awaits(r, parent) then return end
-  if letter == COMPLETED then
+  if letter == COMPLETED or (letter == DEAD or letter == CANCELLED) and has(r.flags, WHEN_ENDED) then
     parent_completed(id, r, parent, result, now, dirty_keys)
   elseif letter == DEAD or letter == CANCELLED then
     if r.letter == BLOCKED then cancel_waiting(id, r, cancel_reason(parent, letter), now, dirty_keys) end

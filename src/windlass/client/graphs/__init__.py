@@ -1,0 +1,1 @@
+"""Graphs of jobs: made by producers, decided about by jobs of our own types."""

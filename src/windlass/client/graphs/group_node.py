@@ -1,0 +1,46 @@
+"""A group as a node of a graph: its members wait for what the node waits for, and the node passes on its result."""
+
+from copy import copy
+from typing import Any
+
+import msgspec
+
+from windlass.client.graphs.edges import Edges, gate
+from windlass.client.graphs.node import Node
+from windlass.client.groups.group import Group
+from windlass.client.groups.plan import queue_of
+from windlass.core.graphs.ids import JOIN_TYPE, map_id
+from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, NewJob
+from windlass.errors import InvalidOption
+
+
+def group_jobs(node: Node[Any], group: Group[Any], edges: Edges, fresh: str) -> list[NewJob]:
+    """The joins before it, the jobs of the group, and the node, which completes after it."""
+    field = f"node {node.name!r}"
+    if group._rules.name:
+        raise InvalidOption(f"{field}.id", "cannot be given: ids follow from the name of the flow")
+    own = copy(group)
+    own.id = map_id(node.flow, node.number)
+    own._read_all()
+    for index, part in enumerate(own._parts):
+        if getattr(part, "result_params", ()):
+            raise InvalidOption(f"{field}.jobs[{index}]", "takes a result; members of a node take none: use flow.map")
+    queue = queue_of(own._parts, own._callbacks)
+    joins, before = gate(node.flow, node.number, edges, queue, fresh)
+    linked = own._linked(before)
+    ends = NewJob(
+        id=node.id,
+        type=JOIN_TYPE,
+        payload="{}",
+        queue=queue,
+        priority=MAX_PRIORITY,
+        max_attempts=MAX_ATTEMPTS,
+        timeout=DEFAULT_TIMEOUT,
+        parent=node.flow,
+        parents=(linked.end,),
+        result_params=(("value", linked.end),),
+        flow=node.flow,
+        fresh=fresh,
+    )
+    jobs = [msgspec.structs.replace(job, fresh=fresh) for job in linked.jobs]
+    return [*joins, *jobs, ends]

@@ -1,0 +1,38 @@
+"""The handle on an enqueued graph."""
+
+from typing import Any, Generic, TypeVar
+
+from windlass.client.graphs.node import Node
+from windlass.client.handle import CANCELLED, Handle
+from windlass.client.runtime.portal import blocking
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Job
+from windlass.errors import InvalidOption
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class FlowHandle(Handle[T], Generic[T], eq=False):
+    """An enqueued graph; it has no result of its own: `result()` waits until all nodes have ended well."""
+
+    nodes: dict[str, JobId] | None = None
+    """Their ids by name."""
+
+    def __repr__(self) -> str:
+        return f"FlowHandle({self.id!r}, {len(self.nodes or ())} nodes)"
+
+    def node(self, node: str | Node[R]) -> Handle[R]:
+        """The job of a node, by its name too."""
+        name = node.name if isinstance(node, Node) else node
+        if name not in (nodes := self.nodes or {}):
+            raise InvalidOption("node", f"the flow has no node {name!r}")
+        return Handle(self._home, nodes[name])
+
+    async def acancel(self, reason: str = CANCELLED) -> Job:
+        """Cancel the flow, like `app.flows.cancel`; returns the flow's job."""
+        home: Any = self._home
+        await home.flows.acancel(self.id, reason)
+        return await self.ajob()
+
+    cancel = blocking(acancel)

@@ -1,0 +1,92 @@
+"""The jobs between nodes: each decides about one condition, fenced like any attempt."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from windlass.client.groups.results import Results
+from windlass.client.tasks.context import Context, entered
+from windlass.core.codec import encode, size_of
+from windlass.core.control import Cancel, Dead, Snooze
+from windlass.core.graphs.rules import NodeEnd, When, is_unmet, node_end, unmet_reason, when_dead
+from windlass.core.groups.rules import Verdict, seconds_until_next_look
+from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import parent_in_reason
+from windlass.core.jobs.job import Job
+from windlass.core.status import Status
+from windlass.errors import BlobUnavailable, ResultUnavailable, StoreUnavailable
+from windlass.store.contract import OperatorStore
+
+MAX_STEPS = 10_000
+"""Of the search for what a node was cancelled because of: no more nodes are in a graph."""
+
+
+async def join_nodes(
+    ctx: Context,
+    when: str = "completed",
+    of: Sequence[str] = (),
+    all_of: str = "",
+    results: Any = None,
+    value: Any = None,
+) -> Any:
+    """Return if the node behind it may run; raise Cancel if its condition cannot be met, Snooze if that is open.
+
+    `all_of` is the join that completes if all nodes do: they themselves may be dropped by then. With `results`, a
+    reference to those of the members of a node, it returns them as a list; `value` it passes on.
+    """
+    if results is not None:
+        return await _as_list(Results.restore_from_json(Results, results))
+    if When(when) is not When.DEAD:
+        return value
+    try:
+        operator = (await entered.get().home._ready()).operator
+        if all_of and await _has_completed(operator, all_of):
+            raise Cancel(unmet_reason(of[0], Status.COMPLETED))
+        jobs = await operator.get(of)
+        verdict = when_dead([await _end(operator, id_, job) for id_, job in zip(of, jobs, strict=True)])
+        if verdict is Verdict.RUN:
+            return None
+        if verdict is Verdict.CANCEL:
+            raise Cancel(unmet_reason(of[0], Status.COMPLETED if jobs[0] is None else jobs[0].status))
+    except StoreUnavailable:
+        pass  # it looks again
+    raise Snooze(seconds_until_next_look(ctx.job.snoozes))
+
+
+async def _has_completed(operator: OperatorStore, id_: JobId) -> bool:
+    job = (await operator.get([id_]))[0]
+    outcome = (await operator.outcomes([id_]))[0] if job is None else job.status
+    return outcome == Status.COMPLETED
+
+
+async def _as_list(results: Results[Any]) -> list[Any]:
+    limit = entered.get().home.payload_limit
+    try:
+        found = [each async for each in results]
+    except (ResultUnavailable, BlobUnavailable) as error:
+        raise Dead(str(error)) from error
+    if (size := size_of(encode(found, "results"))) > limit:
+        raise Dead(
+            f"the results together have {size:,} bytes, the limit is {limit:,}: use .results instead of .result"
+        )
+    return found
+
+
+async def _end(operator: OperatorStore, id_: JobId, job: Job | None) -> NodeEnd:
+    if job is None:
+        return node_end(None, (await operator.outcomes([id_]))[0], skipped=False)
+    return node_end(job.status, None, skipped=await is_skipped(operator, job))
+
+
+async def is_skipped(operator: OperatorStore, job: Job) -> bool:
+    """Whether it is cancelled because a condition, its own or one above it, cannot be met."""
+    for _ in range(MAX_STEPS):
+        if job.status is not Status.CANCELLED:
+            return False
+        if is_unmet(job.reason):
+            return True
+        parent = parent_in_reason(job.reason)
+        above = None if parent is None else (await operator.get([parent]))[0]
+        if above is None:
+            return False
+        job = above
+    return False

@@ -1,0 +1,142 @@
+"""What `app.flows` does with graphs: counts, cancel and retry."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
+from windlass.client.groups.cancelling import cancel_members
+from windlass.client.groups.members import ALIVE, LOST
+from windlass.core.codec import decode_object
+from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
+from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
+from windlass.core.groups.flow import Flow
+from windlass.core.groups.ids import Role, before_member, callback_id, watcher_id
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Job
+from windlass.core.status import Status
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter
+
+MAX_RETRIED = 50
+"""In one call: a store may have to look at each with statements of its own."""
+AT_WORK = (Status.RUNNING, Status.PENDING, Status.FAILED, Status.SCHEDULED)
+
+
+def payload_of(job: Job) -> FlowPayload:
+    """The arguments of a graph's own job, also if they were edited by hand."""
+    try:
+        return msgspec.convert(job.payload, FlowPayload, dec_hook=decode_object)
+    except msgspec.ValidationError:
+        return FlowPayload(job.id, 0, 0)
+
+
+def graph_record(job: Job) -> Flow:
+    """What the graph's own job tells."""
+    payload = payload_of(job)
+    return Flow(
+        id=job.id,
+        kind="graph",
+        name=payload.name or None,
+        status=job.status,
+        reason=job.reason,
+        size=payload.nodes,
+        completed=int(job.progress.done) if job.progress is not None else 0,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+    )
+
+
+async def describe_graph(operator: OperatorStore, job: Job) -> Flow:
+    """With the exact counts of its nodes, and what holds it up."""
+    completed, dead = [await count_nodes(operator, job.id, (each,)) for each in (Status.COMPLETED, Status.DEAD)]
+    cancelled, skipped = await _count_cancelled(operator, job.id)
+    flow = graph_record(job)
+    waits_for = None if job.finished else await _held_up_by(operator, job.id)
+    return msgspec.structs.replace(
+        flow, completed=completed, dead=dead, cancelled=cancelled, skipped=skipped, waits_for=waits_for
+    )
+
+
+async def _count_cancelled(operator: OperatorStore, flow: JobId) -> tuple[int, int]:
+    """Nodes that are cancelled, and those of them that are skipped."""
+    seen = Skips()
+    cancelled = skipped = 0
+    async for jobs in member_jobs(operator, flow, (Status.CANCELLED,)):
+        for job in jobs:
+            is_skipped = seen.is_skipped(job)
+            if node_number(flow, job.id) is not None:
+                cancelled, skipped = cancelled + (not is_skipped), skipped + is_skipped
+    return cancelled, skipped
+
+
+async def _held_up_by(operator: OperatorStore, flow: JobId) -> JobId | None:
+    """The first node that is at work, or else the first that waits."""
+    for status in (AT_WORK, (Status.BLOCKED,)):
+        found = await operator.select(JobFilter(parent=flow, status=status), 1, before_member(flow, 0))
+        if found:
+            return found[0]
+    return None
+
+
+async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> None:
+    """Cancel the live nodes, those that wait first, except those that run when others have ended, however."""
+    await operator.cancel([flow], reason)
+    ids = [id_ async for page in member_ids(operator, flow, ALIVE) for id_ in page]
+    for start in range(len(ids), 0, -PAGE):
+        jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
+        await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
+        for job in jobs:
+            if (group := _group_of(flow, job)) is not None:
+                await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+                await operator.cancel([group], reason)
+                await cancel_members(operator, group, ALIVE, reason)
+
+
+def _runs_anyway(job: Job) -> bool:
+    if job.type != JOIN_TYPE:
+        return ends_in_meta(job.meta)
+    return isinstance(job.payload, dict) and job.payload.get("when") == When.ENDED
+
+
+def _group_of(flow: JobId, job: Job) -> JobId | None:
+    """The job that has the members of this node, if it is a map or a group."""
+    number = node_number(flow, job.id) if job.type == JOIN_TYPE else None
+    return None if number is None else map_id(flow, number)
+
+
+async def retry_graph(operator: OperatorStore, flow: Job) -> None:
+    """Run the dead and cancelled nodes again, those before others first; skipped ones stay."""
+    skips = Skips()
+    async for jobs in member_jobs(operator, flow.id, LOST):
+        for level in _levels(flow.id, [job for job in jobs if not skips.is_skipped(job)]):
+            for group in [each for job in level if (each := _group_of(flow.id, job)) is not None]:
+                await _retry_group(operator, group)
+            for start in range(0, len(level), MAX_RETRIED):
+                await operator.retry([job.id for job in level[start : start + MAX_RETRIED]])
+    if flow.status in LOST:
+        await operator.retry([flow.id])
+
+
+async def _retry_group(operator: OperatorStore, group: JobId) -> None:
+    """The lost members of a node, the job that has them, and its callback, in calls of their own."""
+    async for ids in member_ids(operator, group, LOST):
+        await operator.retry(ids)
+    for id_ in (group, watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)):
+        job = (await operator.get([id_]))[0]
+        if job is not None and job.status in LOST:
+            await operator.retry([id_])
+
+
+def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:
+    """In the order of the graph, so that a job is retried in a later call than those that it waits for."""
+    levels: dict[JobId, int] = {}
+    found: list[list[Job]] = []
+    for job in jobs:
+        # Of a group it is not known which of these it waits for.
+        before = len(found) if _group_of(flow, job) is not None else 0
+        levels[job.id] = level = max([before, *(1 + levels[id_] for id_ in job.parents if id_ in levels)])
+        if level == len(found):
+            found.append([])
+        found[level].append(job)
+    return found

@@ -1,0 +1,1 @@
+"""Webhooks in the store, and the delivery of an event over HTTP."""

@@ -1,0 +1,1 @@
+"""Graphs: flows of nodes that wait for each other. Pure."""

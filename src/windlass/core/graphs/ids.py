@@ -1,0 +1,44 @@
+"""Ids of the jobs of a graph: each follows from the flow's id, as those of a group's members do.
+
+A node has `SLOTS` indexes: the last is its own, the others are for the joins before it. So ids sort in an order in
+which every job comes after those that it waits for.
+"""
+
+from windlass.core.groups.ids import GROUP_TYPE, member_id, member_index, named_group_id
+from windlass.core.ids import JobId
+
+FLOW_TYPE = "windlass.flow"
+"""The type of the job that a graph is."""
+JOIN_TYPE = "windlass.join"
+"""The type of the jobs between nodes: they decide about conditions, or gather many parents."""
+MAP_TYPE = "windlass.map"
+"""The type of the job that adds a member per element."""
+FLOW_TYPES = (GROUP_TYPE, FLOW_TYPE)
+WATCHER_TYPES = (GROUP_TYPE, FLOW_TYPE, MAP_TYPE)
+"""Jobs that the ends of their members wake."""
+MAX_NODES = 10_000
+SLOTS = 104
+"""So many fit: 10,000 nodes in the 20 bits of an index."""
+MAX_JOINS = SLOTS - 1
+"""Of one node."""
+
+
+def node_id(flow: JobId, number: int) -> JobId:
+    """The id of the node with this number, from 0."""
+    return member_id(flow, number * SLOTS + MAX_JOINS)
+
+
+def join_id(flow: JobId, number: int, place: int) -> JobId:
+    """The id of a join before the node with this number."""
+    return member_id(flow, number * SLOTS + place)
+
+
+def node_number(flow: JobId, id_: JobId) -> int | None:
+    """The number of a node; None for a join, and for any other job."""
+    index = member_index(flow, id_)
+    return index // SLOTS if index is not None and index % SLOTS == MAX_JOINS else None
+
+
+def map_id(flow: JobId, number: int) -> JobId:
+    """The id of the job that adds the members of a node."""
+    return named_group_id(f"{flow}:{number}")

@@ -1,0 +1,131 @@
+"""What the end of a node means for the nodes below it, for its flow, and for a retry. Pure.
+
+| a node is | nodes below, `completed` | `dead` | `ended` | its flow |
+|---|---|---|---|---|
+| completed | run after the last | skipped after the last | run after the last | completes after the last |
+| dead, also by crashes | cancelled | run | run after the last | is cancelled after the last |
+| cancelled, expired, replaced | cancelled | run | run after the last | is cancelled after the last |
+| skipped: its own condition cannot be met | skipped | skipped after the last | run after the last | completes |
+| failed, crashed, snoozed, requeued | wait | wait | wait | waits |
+| deleted or pruned, was completed | as completed | as completed | as completed | as completed |
+| deleted or pruned, was not | as dead | as dead | as dead | as dead |
+
+A skipped node is cancelled, with a reason that names the node whose end made it so.
+
+| retry of | what comes back |
+|---|---|
+| a dead or cancelled node | it, and nodes that were cancelled with it; nodes with `dead` or `ended` that ran stay |
+| a completed node | it alone: what ran after it stays |
+| a skipped node | refused: its condition is not met |
+| the flow | every dead and cancelled node, and the flow; completed and skipped nodes stay |
+"""
+
+from collections.abc import Iterable
+from enum import Enum, StrEnum
+
+import msgspec
+
+from windlass.core.groups.rules import Verdict
+from windlass.core.ids import JobId
+from windlass.core.status import FINISHED, Status
+
+
+class When(StrEnum):
+    """What a node needs of the nodes that it waits for."""
+
+    COMPLETED = "completed"
+    """All of them completed."""
+    DEAD = "dead"
+    """One of them ended without completing: dead, cancelled, or expired."""
+    ENDED = "ended"
+    """All of them ended, however."""
+
+
+class NodeEnd(Enum):
+    """What a node counts as."""
+
+    LIVE = "live"
+    COMPLETED = "completed"
+    LOST = "lost"
+    SKIPPED = "skipped"
+
+
+def node_end(status: Status | None, outcome: str | None, *, skipped: bool) -> NodeEnd:
+    """A node with this status; without one it is not stored, and `outcome` is what its tombstone tells, if any."""
+    if status is None:
+        return NodeEnd.COMPLETED if outcome == Status.COMPLETED else NodeEnd.LOST
+    if status not in FINISHED:
+        return NodeEnd.LIVE
+    if status is Status.COMPLETED:
+        return NodeEnd.COMPLETED
+    return NodeEnd.SKIPPED if skipped else NodeEnd.LOST
+
+
+def when_dead(ends: Iterable[NodeEnd]) -> Verdict:
+    """Whether a node with the condition `dead` runs."""
+    found = set(ends)
+    if NodeEnd.LOST in found:
+        return Verdict.RUN
+    return Verdict.WAIT if NodeEnd.LIVE in found else Verdict.CANCEL
+
+
+UNMET = "its condition is not met: "
+
+
+def unmet_reason(node: JobId, status: Status | None) -> str:
+    """The reason of a job whose condition cannot be met any more because of this node."""
+    return f"{UNMET}{node} is {status or 'not kept any more'}"
+
+
+def is_unmet(reason: str | None) -> bool:
+    """Whether a job was cancelled because its own condition cannot be met."""
+    return (reason or "").startswith(UNMET)
+
+
+def node_in_reason(reason: str | None) -> JobId | None:
+    """The node in `unmet_reason`, if it is one."""
+    return (reason or "")[len(UNMET) :].split(" ")[0] or None if is_unmet(reason) else None
+
+
+NODE_IN_META = "windlass.node"
+"""The name that a producer gave a node is kept in its meta, under this name."""
+
+
+def name_to_meta(meta: str | None, name: str) -> str:
+    """The meta of a node with this name."""
+    kept: dict[str, object] = msgspec.json.decode(meta) if meta else {}
+    return msgspec.json.encode({**kept, NODE_IN_META: name}).decode()
+
+
+WHEN_IN_META = "windlass.when"
+"""Likewise that it waits for ends, however they are."""
+
+
+def ends_to_meta(meta: str | None) -> str:
+    """The meta of a node that waits for ends."""
+    kept: dict[str, object] = msgspec.json.decode(meta) if meta else {}
+    return msgspec.json.encode({**kept, WHEN_IN_META: When.ENDED}).decode()
+
+
+def ends_in_meta(meta: object) -> bool:
+    """Whether a node waits for ends, however they are."""
+    return isinstance(meta, dict) and meta.get(WHEN_IN_META) == When.ENDED
+
+
+def name_in_meta(meta: object) -> str | None:
+    """The name of a node, if its producer gave it one."""
+    found = meta.get(NODE_IN_META) if isinstance(meta, dict) else None
+    return found if isinstance(found, str) else None
+
+
+class FlowPayload(msgspec.Struct, frozen=True):
+    """The arguments of the job that a graph is."""
+
+    flow: JobId
+    nodes: int
+    jobs: int
+    """Nodes and joins."""
+    name: str = ""
+    """As its producer calls it."""
+    digest: str = ""
+    """Of its nodes and edges."""

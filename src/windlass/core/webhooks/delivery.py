@@ -1,0 +1,55 @@
+"""Deliveries: the job that carries one event to one webhook. Its id follows from both, so there is one of them."""
+
+import hashlib
+import hmac
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from windlass.core.codec import encode
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.retry import Steps
+from windlass.core.moments import Micros
+from windlass.core.webhooks.signature import Secret
+from windlass.core.webhooks.webhook import StoredWebhook
+
+WEBHOOK_TYPE = "windlass.webhook"
+WEBHOOK_QUEUE = "windlass.webhooks"
+QUEUE_SETTINGS = QueueSettings(fair=True)
+"""Webhooks are the tenants of the queue: a long backlog of one does not hold up the others."""
+RETRY = Steps("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h")
+_encode = msgspec.json.Encoder().encode
+
+
+def delivery_tag(name: str) -> str:
+    """The tag of the deliveries of a webhook."""
+    return f"webhook:{name}"
+
+
+def delivery_id(webhook: str, job: JobId, at: Micros) -> JobId:
+    """The id of the delivery of a job's end: a UUIDv7 of its moment, always the same."""
+    bits = int.from_bytes(hashlib.sha256(f"webhook\0{webhook}\0{job}\0{at}".encode()).digest()[:10])
+    number = at // 1000 << 80 | 0x7 << 76 | (bits >> 62 & 0xFFF) << 64 | 0b10 << 62 | bits & (1 << 62) - 1
+    return str(UUID(int=number))
+
+
+def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any]) -> NewJob:
+    """The job that delivers an event to a webhook."""
+    payload = {"webhook": name, "id": webhook.id, "event": event, "mac": mac_of(webhook.mac_key, id_, event)}
+    return NewJob(
+        id=id_,
+        type=WEBHOOK_TYPE,
+        queue=WEBHOOK_QUEUE,
+        payload=encode(payload, "payload"),
+        tenant=name,
+        tags=(delivery_tag(name),),
+        max_attempts=webhook.settings.max_attempts,
+    )
+
+
+def mac_of(key: Secret, id_: JobId, event: dict[str, Any]) -> str:
+    """The authentication code of a delivery: it is ours, and unchanged."""
+    return hmac.new(key.text.encode(), id_.encode() + b"\0" + _encode(event), hashlib.sha256).hexdigest()

@@ -1,0 +1,107 @@
+"""Callers of a mounted server: the app around it says who they are, and what they may do."""
+
+import hmac
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import Scope as AsgiScope
+
+from windlass.core.names import check_name
+from windlass.core.tokens import Rights, check_names, check_scopes
+from windlass.errors import ConfigError, InvalidInput
+from windlass.server.access import FRESH, Access, too_many
+from windlass.server.browser.session import CSRF_FIELD, check_origin, csrf_of
+from windlass.server.operation import Caller
+from windlass.server.problem import Refused
+from windlass.store.clock import since_boot
+
+Grant = tuple[str, Iterable[str], Iterable[str]]
+"""A name for the audit, scopes, and the queues that it is limited to (none: all)."""
+Auth = Callable[[Request], Grant | Awaitable[Grant | None] | None]
+CSRF_COOKIE = "windlass_csrf"
+SCOPE_KEY = "windlass.csrf"
+"""Where the cookie of a request is, also one that the browser does not have yet."""
+_SAFE = ("GET", "HEAD")
+
+
+def check_auth(auth: Any) -> Auth:
+    """The setting, if it can be called."""
+    if not callable(auth):
+        raise ConfigError(f"auth should be a function of the request, not {type(auth).__name__}")
+    return auth  # type: ignore[no-any-return]
+
+
+class HostAccess(Access):
+    """Finds the caller by a token of ours, else asks the app around."""
+
+    def __init__(self, auth: Auth, *args: Any) -> None:
+        super().__init__(*args)
+        self._auth = auth
+
+    async def caller(self, request: Request, address: str, csrf: str | None = None) -> Caller:
+        """The caller; Refused with 401, 403 or 429. A change must come from a page of ours, or have a header that
+        pages of other sites cannot send.
+        """
+        if _has_our_token(request):
+            return await super().caller(request, address, csrf)
+        found = await self._ask(request)
+        if not _has_bearer(request):
+            self._check_change(request, found, csrf)
+        if (wait := self._calls.spend(found.id)) > 0:
+            raise too_many("this caller has used up its rate of requests", wait)
+        return found
+
+    async def recheck(self, request: Request) -> Caller:
+        """The caller of a request that is still open; the app around is asked again every few seconds."""
+        if _has_our_token(request):
+            return await super().recheck(request)
+        known: tuple[int, Caller] | None = getattr(request.state, "windlass_caller", None)
+        if known is None or since_boot() - known[0] >= FRESH:
+            known = request.state.windlass_caller = (since_boot(), await self._ask(request))
+        return known[1]
+
+    def csrf_token(self, request: Request, caller: Caller) -> str:
+        """What a form of this caller must send back."""
+        return "" if _has_our_token(request) else csrf_of(f"{request.scope[SCOPE_KEY]}.{caller.name}")
+
+    async def _ask(self, request: Request) -> Caller:
+        answer: Any = self._auth(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if answer is None:
+            raise Refused(401, "unauthorized", "the app around this server does not let this caller in")
+        try:
+            name, scopes, queues = answer
+            rights = Rights(
+                scopes=frozenset(check_scopes(scopes)), queues=frozenset(check_names(tuple(queues), "queues"))
+            )
+            return Caller(f"host:{check_name(name, 'name')}", name, rights, self._policy)
+        except (TypeError, ValueError, InvalidInput) as error:
+            problem = f"auth must return None, or a name, scopes and queues: {error}"
+            raise ConfigError(problem) from None
+
+    def _check_change(self, request: Request, caller: Caller, given: str | None) -> None:
+        if request.method in _SAFE:
+            return
+        check_origin(request.headers)
+        sent = request.headers.get(f"x-{CSRF_FIELD}-token") if given is None else given
+        if sent is None or not hmac.compare_digest(sent.encode(), self.csrf_token(request, caller).encode()):
+            raise Refused(403, "csrf", "send the token against forged requests that the dashboard's pages have")
+
+
+def csrf_cookie(scope: AsgiScope) -> tuple[str, bool]:
+    """The cookie that a caller's forms are bound to, and whether it is new."""
+    found = Request(scope).cookies.get(CSRF_COOKIE, "")
+    is_old = len(found) == 64 and found.isalnum() and found.isascii()
+    return (found, False) if is_old else (os.urandom(32).hex(), True)
+
+
+def _has_our_token(request: Request) -> bool:
+    return request.headers.get("authorization", "").partition(" ")[2].strip().startswith("wl_")
+
+
+def _has_bearer(request: Request) -> bool:
+    return request.headers.get("authorization", "").lower().startswith("bearer ")
