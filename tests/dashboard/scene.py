@@ -4,9 +4,8 @@ from tests.dashboard.site import Site
 
 PATHS = (
     *("/", "/?range=week", "/?queue=mail", "/jobs", "/jobs?status=dead", "/jobs?type=bill.*&error=declined"),
-    *("/queues", "/queues/mail", "/dead", "/schedules", "/schedules/nightly", "/workers", "/types"),
-    *("/types/mail.welcome", "/actions", "/webhooks", "/flows", "/audit", "/settings", "/enqueue"),
-    "/enqueue?type=order.place",
+    *("/queues", "/queues/mail", "/dead", "/schedules", "/schedules/nightly", "/workers", "/types", "/flows"),
+    *("/types/mail.welcome", "/actions", "/webhooks", "/audit", "/settings", "/enqueue", "/enqueue?type=order.place"),
     "/enqueue?type=elsewhere",
 )
 

@@ -83,9 +83,9 @@ class Site:
 
     def __init__(self, address: str, port: int, prefix: str = "") -> None:
         """With a prefix it is mounted in another app, which lets everyone in."""
+        self.address = address
         self.url = f"http://127.0.0.1:{port}{prefix}"
         self._prefix = prefix
-        self.address = address
         self.steps = threading.Semaphore(0)
         """What lets a job of img.follow go on."""
         self.app = make_app(address, self.steps)
