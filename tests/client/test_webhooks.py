@@ -175,6 +175,24 @@ async def test_a_failed_delivery_waits_as_the_receiver_asks_and_dies_after_its_l
 
 
 @on_sqlite
+async def test_a_receiver_that_asks_for_no_wait_does_not_use_up_the_attempts(app: App, receiver: Receiver) -> None:
+    @app.task
+    async def ping() -> None: ...
+
+    await app.webhooks.aadd("ops", receiver.url)
+    receiver.answers = [answer(503, "Retry-After: 0"), answer(429, "Retry-After: 1")]
+    async with app.worker(concurrency=2):
+        await ping.aenqueue()
+        for usual in (5, 300):
+            failed = await delivered(app, "ops", Status.FAILED)
+            assert failed.run_at is not None
+            assert (failed.run_at - failed.updated_at).total_seconds() > usual / 2
+            await app.jobs.arun_now(failed.id)
+            await receiver.until(2)
+    assert failed.failures == 2
+
+
+@on_sqlite
 async def test_a_slow_receiver_is_given_its_time_and_no_more(app: App, receiver: Receiver) -> None:
     await app.webhooks.aadd("slow", receiver.url, timeout=0.2)
     receiver.silent = True
