@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -207,13 +208,12 @@ async def test_nothing_is_sent_to_an_address_that_is_not_public(
 ) -> None:
     """The name leads to a public address when it is added, and to loopback at the attempt."""
     await app.webhooks.aadd("rebound", f"http://rebound.example:{receiver.port}/")
-    loop = asyncio.get_running_loop()
 
-    async def rebound(host: str, port: int, **more: Any) -> Any:
+    def rebound(host: str, port: int, **more: Any) -> Any:
         assert host == "rebound.example"
         return [(2, 1, 6, "", ("::ffff:127.0.0.1", port, 0, 0))]
 
-    monkeypatch.setattr(loop, "getaddrinfo", rebound)
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
     app._location.__dict__["webhook_networks"] = ()
     async with app.worker(concurrency=1):
         with pytest.raises(JobDead, match="this machine"):
