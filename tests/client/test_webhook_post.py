@@ -3,8 +3,11 @@
 import asyncio
 import ipaddress
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +72,10 @@ async def test_the_time_that_a_receiver_asks_for_is_bounded(said: str, seconds: 
 async def test_one_forbidden_address_of_a_name_is_enough_to_send_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async with receiving() as receiver:
 
-        async def both(host: str, port: int, **more: Any) -> Any:
+        def both(host: str, port: int, **more: Any) -> Any:
             return [(2, 1, 6, "", ("127.0.0.1", port)), (2, 1, 6, "", ("10.0.0.1", port))]
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", both)
+        monkeypatch.setattr(socket, "getaddrinfo", both)
         with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 is private"):
             await post(f"http://two.example:{receiver.port}/", {}, b"{}", LOOPBACK, 10)
     assert receiver.writers == []
@@ -86,20 +89,39 @@ async def test_the_address_of_the_connection_itself_is_checked(monkeypatch: pyte
             assert address == "93.184.216.34"
             return await connect("127.0.0.1", receiver.port)
 
-        async def public(host: str, port: int, **more: Any) -> Any:
+        def public(host: str, port: int, **more: Any) -> Any:
             return [(2, 1, 6, "", ("93.184.216.34", port))]
 
         monkeypatch.setattr(asyncio, "open_connection", elsewhere)
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", public)
+        monkeypatch.setattr(socket, "getaddrinfo", public)
         with pytest.raises(AddressRefused, match="this machine"):
             await post("https://far.example/", {}, b"{}", (), 10)
     assert receiver.requests == []
 
 
 async def test_without_tls_only_allowed_networks_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def public(host: str, port: int, **more: Any) -> Any:
+    def public(host: str, port: int, **more: Any) -> Any:
         return [(2, 1, 6, "", ("93.184.216.34", port))]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", public)
+    monkeypatch.setattr(socket, "getaddrinfo", public)
     with pytest.raises(AddressRefused, match="without TLS"):
         await post("http://far.example/", {}, b"{}", LOOPBACK, 10)
+
+
+async def test_a_name_server_that_does_not_answer_holds_up_no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+
+    def silent(host: str, port: int, **more: Any) -> Any:
+        answers.wait()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    with ThreadPoolExecutor(1) as threads:
+        asyncio.get_running_loop().set_default_executor(threads)
+        try:
+            with pytest.raises(DeliveryFailed, match="no answer"):
+                await post("https://far.example/", {}, b"{}", (), 0.01)
+            async with asyncio.timeout(10):
+                assert await asyncio.to_thread(lambda: 7) == 7
+        finally:
+            answers.set()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -175,6 +176,24 @@ async def test_a_failed_delivery_waits_as_the_receiver_asks_and_dies_after_its_l
 
 
 @on_sqlite
+async def test_a_receiver_that_asks_for_no_wait_does_not_use_up_the_attempts(app: App, receiver: Receiver) -> None:
+    @app.task
+    async def ping() -> None: ...
+
+    await app.webhooks.aadd("ops", receiver.url)
+    receiver.answers = [answer(503, "Retry-After: 0"), answer(429, "Retry-After: 1")]
+    async with app.worker(concurrency=2):
+        await ping.aenqueue()
+        for usual in (5, 300):
+            failed = await delivered(app, "ops", Status.FAILED)
+            assert failed.run_at is not None
+            assert (failed.run_at - failed.updated_at).total_seconds() > usual / 2
+            await app.jobs.arun_now(failed.id)
+            await receiver.until(2)
+    assert failed.failures == 2
+
+
+@on_sqlite
 async def test_a_slow_receiver_is_given_its_time_and_no_more(app: App, receiver: Receiver) -> None:
     await app.webhooks.aadd("slow", receiver.url, timeout=0.2)
     receiver.silent = True
@@ -189,13 +208,12 @@ async def test_nothing_is_sent_to_an_address_that_is_not_public(
 ) -> None:
     """The name leads to a public address when it is added, and to loopback at the attempt."""
     await app.webhooks.aadd("rebound", f"http://rebound.example:{receiver.port}/")
-    loop = asyncio.get_running_loop()
 
-    async def rebound(host: str, port: int, **more: Any) -> Any:
+    def rebound(host: str, port: int, **more: Any) -> Any:
         assert host == "rebound.example"
         return [(2, 1, 6, "", ("::ffff:127.0.0.1", port, 0, 0))]
 
-    monkeypatch.setattr(loop, "getaddrinfo", rebound)
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
     app._location.__dict__["webhook_networks"] = ()
     async with app.worker(concurrency=1):
         with pytest.raises(JobDead, match="this machine"):

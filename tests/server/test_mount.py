@@ -18,8 +18,10 @@ from starlette.routing import Mount, Route
 
 from tests.support.addresses import on_sqlite
 from windlass import App, ConfigError
+from windlass.core.flow.rate import parse_rate
 from windlass.server import asgi
 from windlass.server.mount import host as host_module
+from windlass.server.mount.host import HostAccess
 
 pytestmark = on_sqlite
 PREFIX = "/admin/jobs"
@@ -193,11 +195,12 @@ async def test_its_lifespan_closes_what_it_opened(app: App) -> None:
     assert served.state.probes.stopping
 
 
+@pytest.mark.parametrize("error", [RuntimeError("the users are away"), TimeoutError("the users do not answer")])
 async def test_a_stream_ends_when_the_app_around_lets_its_caller_in_no_more(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    app: App, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(host_module, "FRESH", 0)
-    answers: list[Any] = [("ada", ["read"], []), ("ada", ["read"], []), RuntimeError("the users are away")]
+    answers: list[Any] = [("ada", ["read"], []), ("ada", ["read"], []), error]
 
     def moody(request: Request) -> Any:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -206,5 +209,30 @@ async def test_a_stream_ends_when_the_app_around_lets_its_caller_in_no_more(
         return answer
 
     async with visiting(starlette_host(asgi(app, auth=moody))) as browser:
-        stream = await browser.get(f"{PREFIX}/api/v1/events")
+        stream = await browser.get(f"{PREFIX}/api/v1/events?seconds=5")
     assert (stream.status_code, '"reason":"revoked"' in stream.text) == (200, True)
+
+
+async def test_an_auth_that_hangs_ends_its_stream(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "ASK_SECONDS", 0.01)
+    asked: list[Request] = []
+
+    async def hanging(request: Request) -> Any:
+        asked.append(request)
+        if len(asked) > 1:
+            await asyncio.Event().wait()
+        return "ada", ["read"], []
+
+    async with visiting(starlette_host(asgi(app, auth=hanging))) as browser:
+        stream = await browser.get(f"{PREFIX}/api/v1/events?seconds=5")
+    assert (stream.status_code, '"reason":"revoked"' in stream.text) == (200, True)
+
+
+async def test_requests_that_share_the_state_of_a_connection_are_of_their_own_callers(app: App) -> None:
+    access = HostAccess(auth, app, parse_rate("10/s", "rate"))
+    state: dict[str, Any] = {}
+    found = [
+        await access.recheck(Request({"type": "http", "headers": [(b"cookie", b"user=" + user)], "state": state}))
+        for user in (b"ada", b"bob")
+    ]
+    assert [each.name for each in found] == ["ada", "bob"]

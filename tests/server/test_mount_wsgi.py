@@ -72,6 +72,35 @@ def test_what_would_wait_is_refused(browser: httpx.Client) -> None:
     assert (again.status_code, again.json()["jobs"]) == (200, [])
 
 
+class CountingInput(io.BytesIO):
+    """A body, and how often it was read."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.reads += 1
+        return super().read(size)
+
+
+def test_a_body_that_ends_too_early_is_not_read_again_and_again(address: str) -> None:
+    app = App(address)
+    served: Any = wsgi(app, auth=lambda request: None)
+    body, answers = CountingInput(b"csrf=1"), []
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/enqueue",
+        "CONTENT_TYPE": "application/x-www-form-urlencoded",
+        "CONTENT_LENGTH": "1000",
+        "SERVER_NAME": "h",
+        "SERVER_PORT": "80",
+        "wsgi.input": body,
+    }
+    b"".join(served(environ, lambda status, *_: answers.append(status)))
+    app.close()
+    assert answers == ["400 Bad Request"]
+    assert body.reads < 200
+
+
 def test_each_process_gets_an_event_loop_of_its_own(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app = App(address)
     served: Any = wsgi(app, auth=lambda request: ADA)

@@ -8,7 +8,9 @@ from starlette.applications import Starlette
 from tests.server.conftest import Client, Connect
 from windlass import App
 from windlass.client.webhooks.records import find_webhook
+from windlass.core.groups.ids import GROUP_TYPE
 from windlass.core.tokens import Scope
+from windlass.core.webhooks.delivery import WEBHOOK_QUEUE, WEBHOOK_TYPE, delivery_tag
 from windlass.server import asgi
 
 URL = "https://example.com/hook"
@@ -71,6 +73,24 @@ async def test_only_administrators_see_webhooks_and_limited_ones_those_within_th
     refused = await limited.post("/webhooks", json={"name": "more", "url": URL})
     assert (refused.status_code, refused.json()["code"]) == (403, "outside_limits")
     assert (await limited.post("/webhooks", json={"name": "own", "url": URL, "queues": ["mail"]})).status_code == 201
+
+
+@pytest.mark.parametrize("event", [{"data": None}, {"data": "x"}, {"type": 1, "data": {"job": []}}])
+async def test_a_job_that_only_looks_like_a_delivery_spoils_no_list(
+    api: Client, app: App, event: dict[str, object]
+) -> None:
+    await api.post("/webhooks", json={"name": "ops", "url": URL})
+    payload = {"webhook": "ops", "id": "1", "event": event, "mac": "forged"}
+    await app.aenqueue(WEBHOOK_TYPE, payload, queue=WEBHOOK_QUEUE, tags=[delivery_tag("ops")])
+    found = await api.get("/webhooks/ops/deliveries")
+    assert found.status_code == 200, found.text
+    assert [(each["event"], each["job"]) for each in found.json()["deliveries"]] == [(None, None)]
+
+
+@pytest.mark.parametrize("type_", [WEBHOOK_TYPE, GROUP_TYPE])
+async def test_a_type_of_ours_is_no_task_of_the_app(api: Client, type_: str) -> None:
+    refused = await api.post("/jobs", json={"type": type_, "payload": {}})
+    assert (refused.status_code, refused.json()["code"]) == (422, "unknown_task")
 
 
 @pytest.fixture

@@ -178,6 +178,20 @@ async def test_an_end_that_appears_late_is_told(
     assert await deliveries(store) == {("ops", shown[0]): 1, ("ops", hidden[0]): 1}
 
 
+async def test_jobs_that_end_after_the_clock_was_set_back_are_told(store: Store, clock: ManualClock) -> None:
+    await add(store)
+    one = Webhooks(store)
+    ids = await end(store, 3)
+    await until_done(one)
+    clock.jump_wall(-3600 * SECOND)
+    for coordinator in (one, Webhooks(store), one):
+        ids += await end(store, 2)
+        await until_done(coordinator)
+        clock.advance(SECOND)
+    assert await deliveries(store) == dict.fromkeys((("ops", id_) for id_ in ids), 1)
+    assert await one.run() == LOOK_SECONDS
+
+
 async def test_a_paused_webhook_is_told_after_it_is_resumed_and_holds_up_no_other(
     store: Store, clock: ManualClock
 ) -> None:

@@ -62,6 +62,8 @@ def test_a_setting_allows_networks_and_the_ipv4_addresses_within_ipv6_ones() -> 
         "https://exa mple.com/",
         "https://example.com/\r\nx: y",
         "https://example.com:99999/",
+        "https://example..com/",
+        f"https://{'a' * 64}.com/",
         "https://[::ffff:169.254.169.254]/",
         "https://127.0.0.1/",
         "http://example.com/",

@@ -13,7 +13,7 @@ from windlass.client.verbs.webhooks import DEFAULT_OVERLAP, NewSecret
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, parse_duration, show_duration
 from windlass.core.text import cut
-from windlass.core.webhooks.delivery import WEBHOOK_QUEUE
+from windlass.core.webhooks.delivery import WEBHOOK_QUEUE, told_by
 from windlass.core.webhooks.webhook import DEFAULT_ATTEMPTS, ENDS, Webhook
 from windlass.errors import JobDead
 from windlass.store.open import redact
@@ -182,17 +182,12 @@ def _selection(webhook: Webhook) -> str:
     return f"{', '.join(names)} jobs" + (f" ({', '.join(limits)})" if limits else "")
 
 
-def _event(job: Job) -> dict[str, Any]:
-    event = job.payload.get("event") if isinstance(job.payload, dict) else None
-    return event if isinstance(event, dict) else {}
-
-
 def _record(job: Job) -> dict[str, Any]:
-    event = _event(job)
+    event, about = told_by(job.payload)
     return {
         "id": job.id,
-        "event": event.get("type"),
-        "job": event.get("data", {}).get("job"),
+        "event": event,
+        "job": about,
         "status": job.status,
         "attempt": job.attempt,
         "answer": _answer(job),

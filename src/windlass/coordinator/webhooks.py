@@ -77,7 +77,11 @@ class _Reader:
 
     def passed(self, walk: _Walk, ends: Sequence[JobEnd], now: Micros) -> bool:
         """The deliveries of these ends are stored; whether there is more to read at once."""
-        begin, full = walk.at, len(ends) == PAGE
+        if now < self.reached - LATE:
+            self._go_back(now)
+            return True
+        # Ends after now are from before the clock was set back.
+        begin, full = walk.at, len(ends) == PAGE and ends[-1].at <= now
         if full:
             walk.at, walk.after = ends[-1].at, ends[-1].id
         if walk is self.late:
@@ -93,6 +97,11 @@ class _Reader:
             self.front = _Walk(self.reached - REPEATED)
         self._forget()
         return full
+
+    def _go_back(self, now: Micros) -> None:
+        """The clock was set back: jobs end before what was reached, and are read from the minute before now on."""
+        self.reached, self.final = now, min(self.final, now - LATE)
+        self.front, self.late, self.caught_up = _Walk(now - LATE), None, False
 
     def _end_late(self) -> None:
         self.late = None
@@ -149,7 +158,11 @@ class Webhooks:
         for _ in range(MAX_PAGES):
             walk = reader.walk()
             page = await self._store.operator.ended(walk.at, walk.after, PAGE)
-            jobs = {job.id: (job, end.at) for end in page.ends for job in _deliveries(webhooks, end, reader.made)}
+            jobs = {
+                job.id: (job, end.at)
+                for end in page.ends
+                for job in _deliveries(webhooks, end, page.now, reader.made)
+            }
             if jobs:
                 await self._store.jobs.enqueue([job for job, _ in jobs.values()])
                 reader.made |= {id_: at for id_, (_, at) in jobs.items()}
@@ -202,13 +215,14 @@ class _Cursors:
         self._kept_at, self.moved = _moment(), False
 
 
-def _deliveries(webhooks: Sequence[Found], end: JobEnd, made: Mapping[JobId, Micros]) -> list[NewJob]:
+def _deliveries(webhooks: Sequence[Found], end: JobEnd, now: Micros, made: Mapping[JobId, Micros]) -> list[NewJob]:
     """The deliveries of an end that are not stored yet, as far as it is known here."""
     if end.type == WEBHOOK_TYPE:
         return []
     name, event, jobs = end_name(end), None, []
     for each in webhooks:
-        if end.at < each.created_at or not each.stored.settings.selects(name, end.queue, end.type):
+        # A webhook of a later moment is from before the clock was set back.
+        if end.at < each.created_at <= now or not each.stored.settings.selects(name, end.queue, end.type):
             continue
         if (id_ := delivery_id(each.stored.id, end.id, end.at)) not in made:
             event = event or _event(name, end)

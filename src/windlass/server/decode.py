@@ -16,6 +16,8 @@ from windlass.server.problem import Refused
 
 BODY_SECONDS = 30.0
 """A body must be complete within this time."""
+MAX_EMPTY = 100
+"""Parts of it without a byte, one after the other."""
 _PATH = re.compile(r" - at `(?:key in )?\$(?:\.\.\.)?\.?([^`]*)`$")
 
 
@@ -35,13 +37,16 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 async def _read(request: Request, limit: int) -> bytes:
     parts: list[bytes] = []
-    size, is_complete = 0, False
+    size, empty, is_complete = 0, 0, False
     while not is_complete:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise Refused(400, "disconnected", "the client closed the connection")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
+        empty = 0 if parts[-1] else empty + 1
+        if empty > MAX_EMPTY:  # under WSGI, what follows an end that came too early
+            raise Refused(400, "disconnected", "the client sent less than it announced")
         if size > limit:
             raise too_large(limit)
         is_complete = not message.get("more_body", False)

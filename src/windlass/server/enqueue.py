@@ -20,7 +20,7 @@ from windlass.core.moments import to_datetime
 from windlass.core.names import check_name, with_field
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
-from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound, KeyConflict
+from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound, KeyConflict, UnknownTask
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.server.problem import Refused
 from windlass.server.requests import IDEMPOTENCY_KEY, once
@@ -197,7 +197,10 @@ def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str,
     """A job by name; an app that has tasks checks the arguments, and refuses a type that it does not know."""
     check_name(type_, "type")
     if app.tasks:
-        return app.tasks[app.registry.get(type_).type].using(**options)._job_of(arguments)
+        known = app.registry.get(type_).type
+        if known not in app.tasks:
+            raise UnknownTask(type_, "; this one is of Windlass itself")
+        return app.tasks[known].using(**options)._job_of(arguments)
     text = app.registry.check(type_, arguments, app.payload_limit)
     if not options:
         return NewJob(id=new_id(), type=type_, payload=text, fresh=this_process())

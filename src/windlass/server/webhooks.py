@@ -9,6 +9,7 @@ from windlass.core.jobs.job import Job, JobError
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
+from windlass.core.webhooks.delivery import told_by
 from windlass.core.webhooks.webhook import DEFAULT_ATTEMPTS, DEFAULT_TIMEOUT, ENDS, Webhook
 from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
@@ -146,16 +147,17 @@ async def list_deliveries(call: Call) -> Answer:
 
 
 def _delivery(job: Job) -> Delivery:
-    event = job.payload.get("event", {}) if isinstance(job.payload, dict) else {}
+    event, about = told_by(job.payload)
+    status = job.result.get("status") if isinstance(job.result, dict) else None
     return Delivery(
         id=job.id,
         status=job.status,
-        event=event.get("type"),
-        job=event.get("data", {}).get("job"),
+        event=event,
+        job=about,
         attempt=job.attempt,
         created_at=job.created_at,
         updated_at=job.updated_at,
-        answer=job.result.get("status") if isinstance(job.result, dict) else None,
+        answer=status if isinstance(status, int) else None,
         error=None if job.error is None else JobError(job.error.type, job.error.message),
         reason=job.reason,
     )

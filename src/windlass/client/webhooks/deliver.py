@@ -13,7 +13,7 @@ from windlass.client.webhooks.records import find_webhook
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.hidden import conceal, parse_hidden
 from windlass.core.moments import SECOND, to_micros
-from windlass.core.webhooks.delivery import mac_of
+from windlass.core.webhooks.delivery import RETRY, mac_of
 from windlass.core.webhooks.signature import signed_headers
 from windlass.core.webhooks.webhook import StoredWebhook
 from windlass.version import __version__
@@ -24,7 +24,7 @@ MAX_CONTENTS = 1024 * 1024
 """Bytes of a payload or result in a body; a larger one is left out."""
 GONE = 410
 WAITING = (429, 503)
-"""Statuses whose `Retry-After` counts."""
+"""Statuses whose `Retry-After` counts, if it is longer than the usual wait."""
 
 
 async def deliver(ctx: Context, webhook: str, id: str, event: dict[str, Any], mac: str) -> dict[str, Any]:
@@ -61,9 +61,15 @@ async def _send(home: Home, ctx: Context, stored: StoredWebhook, body: bytes) ->
     if answer.status == GONE:
         raise Dead("the receiver answered 410: it wants no more deliveries")
     said = f"the receiver answered {answer.status}"
-    if answer.retry_after is not None and answer.status in WAITING:
+    # A shorter time than the policy's would use up the attempts while the receiver is away.
+    if answer.retry_after is not None and answer.status in WAITING and answer.retry_after > _usual_wait(job.failures):
         raise Retry(after=answer.retry_after, reason=said)
     raise DeliveryFailed(said + (", and redirects are not followed" if 300 <= answer.status < 400 else ""))
+
+
+def _usual_wait(failures: int) -> float:
+    """Seconds that the policy waits after one more failure."""
+    return RETRY.waits[min(failures, len(RETRY.waits) - 1)]
 
 
 async def _with_contents(home: Home, stored: StoredWebhook, event: dict[str, Any]) -> dict[str, Any]:

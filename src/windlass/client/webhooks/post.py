@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import functools
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +15,7 @@ import msgspec
 
 from windlass.core.text import cut, printable
 from windlass.core.webhooks.addresses import Network, is_allowed, refusal
+from windlass.native import pool
 
 MAX_HEAD = 16 * 1024
 """Bytes of the answer's status and headers."""
@@ -20,6 +23,7 @@ MAX_ANSWER = 64 * 1024
 """Bytes of its body that are read, and dropped."""
 BODY_SECONDS = 1.0
 MAX_INFORMATIONAL = 5
+MAX_RESOLVERS = 32
 MAX_SHOWN = 200
 MAX_RETRY_AFTER = 86_400
 _PORTS = {"http": 80, "https": 443}
@@ -69,7 +73,8 @@ async def _resolve(parts: SplitResult, networks: Sequence[Network]) -> list[str]
     """The addresses of the receiver; all of them must be allowed."""
     assert parts.hostname is not None
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(parts.hostname, _port(parts), type=socket.SOCK_STREAM)
+    look = functools.partial(socket.getaddrinfo, parts.hostname, _port(parts), type=socket.SOCK_STREAM)
+    found = await loop.run_in_executor(_resolvers(os.getpid()), look)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     for each in addresses:
         _check(parts, each, networks)
@@ -115,6 +120,12 @@ async def _connect(parts: SplitResult, addresses: Sequence[str]) -> tuple[asynci
 def _tls() -> ssl.SSLContext:
     """With the certificates of the system, or those of SSL_CERT_FILE."""
     return ssl.create_default_context()
+
+
+@functools.lru_cache(maxsize=1)
+def _resolvers(pid: int) -> ThreadPoolExecutor:
+    """Threads of a process: those of its event loop are for handlers, which a slow name server must not hold up."""
+    return pool(MAX_RESOLVERS, "windlass-resolver")
 
 
 def _port(parts: SplitResult) -> int:

@@ -10,11 +10,21 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_NETWORKS = 100
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_ROUTED = (ipaddress.IPv6Network("2000::/3"), _NAT64)
+"""The rest of IPv6 is not public, whatever a release of Python says of it; some has IPv4 addresses within."""
 _REFUSED: dict[str, tuple[str, ...]] = {
     "this machine": ("0.0.0.0/8", "127.0.0.0/8", "::/128", "::1/128"),
     "link-local, where clouds have their metadata": ("169.254.0.0/16", "fe80::/10"),
     "the metadata of a cloud": ("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128"),
-    "private": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "fec0::/10"),
+    "private": (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "192.0.0.0/24",
+        "fc00::/7",
+        "fec0::/10",
+    ),
     "multicast": ("224.0.0.0/4", "ff00::/8"),
 }
 _NETWORKS: tuple[tuple[str, Network], ...] = tuple(
@@ -43,7 +53,7 @@ def refusal(text: str, allowed: Sequence[Network] = ()) -> str | None:
         return None
     for each in (address,) if inner is None else (inner, address):
         kind = next((kind for kind, network in _NETWORKS if each in network), None)
-        if kind is not None or not each.is_global:
+        if kind is not None or not each.is_global or not _is_routed(each):
             return f"{text} is {kind or 'not a public address'}"
     return None
 
@@ -66,6 +76,10 @@ def is_address(text: str) -> bool:
 
 def _address(text: str) -> Address:
     return ipaddress.ip_address(text.strip("[]").partition("%")[0])
+
+
+def _is_routed(address: Address) -> bool:
+    return isinstance(address, ipaddress.IPv4Address) or any(address in network for network in _ROUTED)
 
 
 def _embedded(address: Address) -> ipaddress.IPv4Address | None:

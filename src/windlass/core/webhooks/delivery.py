@@ -50,6 +50,17 @@ def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any
     )
 
 
+def told_by(payload: Any) -> tuple[str | None, str | None]:
+    """The event and the job that a delivery tells of; any producer may enqueue one that has neither."""
+    event = _field(payload, "event")
+    kind, job = _field(event, "type"), _field(_field(event, "data"), "job")
+    return kind if isinstance(kind, str) else None, job if isinstance(job, str) else None
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
 def mac_of(key: Secret, id_: JobId, event: dict[str, Any]) -> str:
     """The authentication code of a delivery: it is ours, and unchanged."""
     return hmac.new(key.text.encode(), id_.encode() + b"\0" + _encode(event), hashlib.sha256).hexdigest()

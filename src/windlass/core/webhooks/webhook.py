@@ -134,6 +134,7 @@ def check_url(url: object, allowed: Sequence[Network]) -> str:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
+        (host or "").encode("idna")  # as it is resolved: no label is empty or too long
     except ValueError as error:
         raise InvalidOption("url", f"cannot be read: {error}") from None
     if parts.scheme not in ("http", "https") or not host:

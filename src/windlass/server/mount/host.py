@@ -1,5 +1,6 @@
 """Callers of a mounted server: the app around it says who they are, and what they may do."""
 
+import asyncio
 import hmac
 import inspect
 import os
@@ -24,6 +25,10 @@ Auth = Callable[[Request], Grant | Awaitable[Grant | None] | None]
 CSRF_COOKIE = "windlass_csrf"
 SCOPE_KEY = "windlass.csrf"
 """Where the cookie of a request is, also one that the browser does not have yet."""
+CALLER_KEY = "windlass.caller"
+"""Where the caller of an open request is, and when the app around was asked."""
+ASK_SECONDS = 5.0
+"""For the app around, while a request is open."""
 _SAFE = ("GET", "HEAD")
 
 
@@ -58,14 +63,23 @@ class HostAccess(Access):
         """The caller of a request that is still open; the app around is asked again every few seconds."""
         if _has_our_token(request):
             return await super().recheck(request)
-        known: tuple[int, Caller] | None = getattr(request.state, "windlass_caller", None)
+        # Not in its `state`, which what is around may share between requests of many callers.
+        known: tuple[int, Caller] | None = request.scope.get(CALLER_KEY)
         if known is None or since_boot() - known[0] >= FRESH:
-            known = request.state.windlass_caller = (since_boot(), await self._ask(request))
+            known = request.scope[CALLER_KEY] = (since_boot(), await self._ask_again(request))
         return known[1]
 
     def csrf_token(self, request: Request, caller: Caller) -> str:
         """What a form of this caller must send back."""
         return "" if _has_our_token(request) else csrf_of(f"{request.scope[SCOPE_KEY]}.{caller.name}")
+
+    async def _ask_again(self, request: Request) -> Caller:
+        """Without an answer nothing is told on; a TimeoutError would mean that the store is away."""
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                return await self._ask(request)
+        except TimeoutError:
+            raise Refused(503, "timeout", "the app around this server does not say who the caller is") from None
 
     async def _ask(self, request: Request) -> Caller:
         answer: Any = self._auth(request)
