@@ -136,6 +136,14 @@ async def test_the_app_around_names_a_caller_and_what_it_may_do(app: App) -> Non
         assert (await bob.get(f"{PREFIX}/api/v1/audit")).status_code == 403
 
 
+async def test_an_e_mail_address_is_a_name(app: App) -> None:
+    grant = ("Ada <ada@example.org>", ["admin"], [])
+    async with visiting(starlette_host(asgi(app, auth=lambda request: grant))) as browser:
+        page = await browser.get(f"{PREFIX}/queues", headers={"accept": "text/html"})
+    assert page.status_code == 200
+    assert "Ada &lt;ada@example.org&gt;" in page.text
+
+
 async def test_a_wrong_answer_of_auth_is_an_error_of_the_server_and_lets_no_one_in(app: App) -> None:
     async with visiting(starlette_host(asgi(app, auth=lambda request: ("ada", ["everything"], [])))) as browser:
         answer = await browser.get(f"{PREFIX}/api/v1/jobs")

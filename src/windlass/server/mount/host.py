@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Scope as AsgiScope
 
-from windlass.core.names import check_name
+from windlass.core.names import check_key
 from windlass.core.tokens import Rights, check_names, check_scopes
 from windlass.errors import ConfigError, InvalidInput
 from windlass.server.access import FRESH, Access, too_many
@@ -27,6 +27,8 @@ SCOPE_KEY = "windlass.csrf"
 """Where the cookie of a request is, also one that the browser does not have yet."""
 CALLER_KEY = "windlass.caller"
 """Where the caller of an open request is, and when the app around was asked."""
+MAX_CALLER_NAME = 254
+"""Bytes: what an e-mail address may have."""
 ASK_SECONDS = 5.0
 """For the app around, while a request is open."""
 _SAFE = ("GET", "HEAD")
@@ -92,7 +94,7 @@ class HostAccess(Access):
             rights = Rights(
                 scopes=frozenset(check_scopes(scopes)), queues=frozenset(check_names(tuple(queues), "queues"))
             )
-            return Caller(f"host:{check_name(name, 'name')}", name, rights, self._policy)
+            return Caller(f"host:{check_key(name, 'name', MAX_CALLER_NAME)}", name, rights, self._policy)
         except (TypeError, ValueError, InvalidInput) as error:
             problem = f"auth must return None, or a name, scopes and queues: {error}"
             raise ConfigError(problem) from None
