@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from tests.cli.terminal import process
-from tests.support.seed import claim_ids, completed, enqueue, open_lease, request
+from tests.support.seed import claim_ids, completed, enqueue, enqueue_one, open_lease, request
 from tests.support.stores import postgres_url, yugabyte_url
 from windlass.core.flow.queue import settings
 from windlass.errors import InvalidOption
 from windlass.store.contract import Store
 from windlass.store.open import open_store, raise_buckets
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.limits import watermarks
+from windlass.store.sql.session import NONE
 
 
 async def test_raising_buckets_while_jobs_flow_loses_nothing(tmp_path: Path, store: Store, connection: Any) -> None:
@@ -66,6 +69,30 @@ async def test_a_limited_queue_finds_jobs_in_new_buckets(tmp_path: Path, store: 
     await enqueue(store, 45)
     found = [id_ for _ in range(3) for id_ in await claim_ids(store)]
     assert len(found) == 50
+
+
+async def test_an_enqueue_that_a_raise_overtakes_is_stored(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, run, sent = watermarks.make_places, Db.run, 0
+
+    async def first_only(db: Db, name: str, values: Any = NONE) -> int:
+        """The process that raises their number comes no farther than its first statement."""
+        nonlocal sent
+        sent += 1
+        return await run(db, name, values) if sent == 1 else 0
+
+    async def overtaken(db: Db, places: Any) -> None:
+        await made(db, places)
+        with monkeypatch.context() as patched:
+            patched.setattr(Db, "run", first_only)
+            await raise_buckets(yugabyte_url(tmp_path), 8)
+
+    await enqueue(store)
+    monkeypatch.setattr(watermarks, "make_places", overtaken)
+    await enqueue_one(store, idempotency_key="k")
+    assert sent
+    assert (await store.operator.counts()).totals["pending"] == 2
 
 
 async def test_buckets_can_only_be_raised(tmp_path: Path, store: Store) -> None:

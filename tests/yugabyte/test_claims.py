@@ -141,3 +141,26 @@ async def test_a_job_committed_late_is_found_below_the_cursor(
     await connection.execute("UPDATE windlass.jobs SET rank = 1 WHERE id = $1", late)
     found = [await claim_ids(store, limit=10) for _ in range(2)]
     assert late in [id_ for some in found for id_ in some]
+
+
+async def test_time_spent_waiting_for_a_turn_puts_off_no_look_below_the_cursor(
+    store: Store, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def long_pause(attempt: int) -> None:
+        await asyncio.sleep(1)
+
+    monkeypatch.setattr(bucket_turns, "MAX_TURNS", 2)
+    monkeypatch.setattr(bucket_turns, "pause", long_pause)
+    await open_lease(store)
+    await enqueue(store, 5)
+    await connection.execute("BEGIN")
+    await connection.execute("SELECT FROM windlass.claim_locks FOR NO KEY UPDATE")
+    assert len(await claim_ids(store)) == 5
+    await connection.execute("ROLLBACK")
+    late = await enqueue_one(store)
+    await connection.execute("UPDATE windlass.jobs SET rank = 1 WHERE id = $1", late)
+    # Twenty times the two seconds would be too late.
+    async with asyncio.timeout(15):
+        while not (found := await claim_ids(store)):  # noqa: ASYNC110 - only another claim tells
+            await asyncio.sleep(0.05)
+    assert found == [late]

@@ -40,9 +40,18 @@ def test_no_migration_of_the_profile_uses_what_it_lacks(cluster: bool) -> None:
 def test_every_statement_of_a_migration_can_be_repeated() -> None:
     texts = [text for step in migrations(YUGABYTEDB) for text in statements_in(step.text, 4, cluster=True)]
     repeatable = re.compile(
-        r"CREATE OR REPLACE |CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS |.*\sON CONFLICT ", re.DOTALL
+        r"CREATE OR REPLACE |CREATE TABLE IF NOT EXISTS |CREATE (?:UNIQUE )?INDEX NONCONCURRENTLY IF NOT EXISTS |"
+        r".*\sON CONFLICT ",
+        re.DOTALL,
     )
     assert [text for text in texts if not repeatable.match(text)] == []
+
+
+def test_an_index_is_there_whole_or_not_at_all() -> None:
+    texts = [text for step in migrations(YUGABYTEDB) for text in statements_in(step.text, 4, cluster=True)]
+    indexes = [text for text in texts if re.match(r"CREATE (?:UNIQUE )?INDEX\b", text)]
+    assert len(indexes) > 20
+    assert [text for text in indexes if " INDEX NONCONCURRENTLY IF NOT EXISTS " not in text] == []
 
 
 def test_indexes_that_begin_with_the_bucket_are_split_between_the_buckets() -> None:
@@ -61,7 +70,7 @@ def test_every_key_says_whether_it_is_hashed_or_ordered() -> None:
 
 def test_a_plain_postgresql_gets_none_of_the_words_of_the_cluster() -> None:
     texts = [text for step in migrations(YUGABYTEDB) for text in statements_in(step.text, 4, cluster=False)]
-    assert [text for text in texts if re.search(r"\bSPLIT\b|\bHASH\b", text)] == []
+    assert [text for text in texts if re.search(r"\bSPLIT\b|\bHASH\b|\bNONCONCURRENTLY\b", text)] == []
 
 
 def test_the_part_for_each_bucket_is_repeated_as_a_union() -> None:

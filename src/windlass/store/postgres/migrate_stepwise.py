@@ -24,6 +24,7 @@ _MET = ("23505", "42P07", "42710", "42723", "42P06", "XX000")
 _ORDER = re.compile(r" (?:ASC|HASH)\b")
 _GROUP = re.compile(r"\(\(([^()]*)\) HASH")
 _SPLIT = re.compile(r"\s+SPLIT AT BUCKETS")
+_INDEX = re.compile(r"^CREATE (UNIQUE )?INDEX\b")
 _BODY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 
 
@@ -74,9 +75,13 @@ def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
 
 
 def in_cluster(statement: str, buckets: int) -> str:
-    """With a split point between each two buckets."""
+    """With a split point between each two buckets, and with indexes that are there whole or not at all.
+
+    A cluster creates an index online, in steps: one that was interrupted is there, but invalid, and would stay so.
+    """
     points = ", ".join(f"({bucket})" for bucket in range(1, buckets))
-    return _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", statement)
+    split = _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", statement)
+    return _INDEX.sub(r"CREATE \1INDEX NONCONCURRENTLY", split)
 
 
 def in_plain(statement: str) -> str:

@@ -4,6 +4,10 @@ A claim locks a row of its queue, so that it takes the best jobs of all buckets 
 their order, one claim at a time. A loose claim locks some buckets, and takes the best of those: several run at once,
 and jobs of different buckets may be taken out of order. Without its lock after a bounded time, a claim goes ahead all
 the same: the holder may be a process that was stopped.
+
+Jobs are not locked before they are taken: that would be a round trip to a tablet for each. A job that a caller's
+transaction holds would stop its queue, so a claim that waited for one is repeated with care, and those after it are
+careful for a while: they lock each job that they take, and pass over those that are held.
 """
 
 import asyncio
@@ -11,7 +15,11 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from windlass.core.moments import SECOND, Micros
+from windlass.errors import StoreUnavailable
+from windlass.store.clock import since_boot
 from windlass.store.postgres.connection.access import Server
+from windlass.store.records import RowsHeld
 
 ALL_BUCKETS = -1
 MAX_TURNS = 25
@@ -19,6 +27,10 @@ PAUSE_SECONDS = 0.001
 MAX_PAUSE_SECONDS = 0.02
 PARALLEL = 4
 """A loose claim locks 1/4 of the buckets."""
+CAREFUL: Micros = 30 * SECOND
+"""How long claims lock each job, after one that waited for a job or got no answer."""
+SPARE = 100
+"""How many held jobs a careful claim passes over."""
 
 Values = dict[str, Any]
 Claim = Callable[[Values], Awaitable[list[Any]]]
@@ -30,9 +42,13 @@ class BucketTurns:
     def __init__(self, server: Server) -> None:
         self.loose = server.address.loose
         self._server = server
+        self._careful_until: Micros = 0
+        self.waited: Micros = 0
+        """How long the last claim waited for others."""
 
     async def take(self, claim: Claim, values: Values) -> list[Any]:
         """The rows of a claim that had its turn; a loose one that comes short asks for every free bucket."""
+        self.waited = 0
         rows = await self._take(claim, values, wide=not self.loose)
         head, short = _head(rows), values["limit"] - len(rows) + 1
         if self.loose and short > 0 and head["leased"] and not head["again"]:
@@ -44,15 +60,31 @@ class BucketTurns:
         """Until no other claim is in its way; the last time it goes ahead all the same."""
         rows: list[Any] = []
         for attempt in range(MAX_TURNS + 1):
+            began = since_boot()
             turn = self._turn(wide=wide or attempt > 0, forced=attempt == MAX_TURNS)
-            rows = await claim({**values, **turn})
+            rows = await self._claim(claim, {**values, **turn})
             head = _head(rows)
             self._server.texts.buckets = head["buckets"]
             if not head["contended"]:
                 break
             self._server.conflicts.lock_waits += 1
             await pause(attempt)
+            self.waited += since_boot() - began
         return rows
+
+    async def _claim(self, claim: Claim, values: Values) -> list[Any]:
+        """Passes over jobs that a transaction holds, once one was in the way."""
+        if (began := since_boot()) >= self._careful_until:
+            try:
+                return await claim({**values, "careful": False, "window": values["limit"]})
+            except StoreUnavailable as error:
+                failed = since_boot()
+                self._careful_until = failed + CAREFUL
+                self.waited += failed - began
+                # Some servers do not end a wait for a row: then there is no answer, and the next claim is careful.
+                if not isinstance(error, RowsHeld):
+                    raise
+        return await claim({**values, "careful": True, "window": values["limit"] + SPARE})
 
     def _turn(self, *, wide: bool, forced: bool) -> Values:
         buckets = self._server.texts.buckets

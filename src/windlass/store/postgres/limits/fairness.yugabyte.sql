@@ -10,7 +10,7 @@ WITH seen AS MATERIALIZED (
 ), moved AS (
     UPDATE windlass.jobs SET tenant_queue = coalesce(tenant, '') WHERE id = ANY(ARRAY(
         SELECT id FROM windlass.jobs WHERE id = ANY(ARRAY(SELECT id FROM seen WHERE tenant_queue IS NULL))
-        AND status || '' = 'pending' FOR UPDATE SKIP LOCKED
+        AND status || '' = 'pending' AND queue || '' = :queue::text FOR UPDATE SKIP LOCKED
     )) RETURNING 1
 )
 SELECT (SELECT count(*) FROM moved), last.rank, last.id::text

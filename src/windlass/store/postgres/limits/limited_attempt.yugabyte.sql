@@ -8,7 +8,8 @@ SELECT (SELECT count(*) FROM windlass.due_watermark)::integer, EXISTS (SELECT 1 
     OR NOT EXISTS (SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0)
 
 -- name: claim_best
--- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed.
+-- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed. Locked ones are
+-- passed over: a caller's transaction may hold one.
 WITH moment AS MATERIALIZED (
     SELECT now FROM (SELECT :now AS now) AS clock
     WHERE EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)
@@ -23,11 +24,16 @@ WITH moment AS MATERIALIZED (
             ORDER BY pending.rank, pending.id LIMIT :limit::integer
         )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :limit::integer
     ) AS job LIMIT :limit::integer
+), free AS MATERIALIZED (
+    SELECT job.id FROM heads CROSS JOIN LATERAL (
+        SELECT id FROM windlass.jobs WHERE id = heads.id AND status || '' = 'pending' AND queue || '' = :queue::text
+        FOR UPDATE SKIP LOCKED
+    ) AS job
 ), taken AS (
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
         claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
-    WHERE EXISTS (SELECT 1 FROM moment) AND id = ANY(ARRAY(SELECT id FROM heads)) AND status = 'pending'
+    WHERE EXISTS (SELECT 1 FROM moment) AND id = ANY(ARRAY(SELECT id FROM free))
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
         snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
         parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
@@ -54,4 +60,5 @@ FROM windlass.jobs AS job WHERE job.id = ANY(ARRAY(
             ORDER BY pending.rank, pending.id LIMIT :limit::integer
         )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :limit::integer
     ) AS best LIMIT :limit::integer
-)) AND job.status || '' = 'pending' ORDER BY job.sort_priority, job.rank, job.id FOR UPDATE SKIP LOCKED
+)) AND job.status || '' = 'pending' AND job.queue || '' = :queue::text
+ORDER BY job.sort_priority, job.rank, job.id FOR UPDATE SKIP LOCKED

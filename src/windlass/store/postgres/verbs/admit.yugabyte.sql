@@ -95,4 +95,4 @@ SELECT job.id::text FROM windlass.jobs AS job WHERE job.id = ANY (ARRAY(
         WHERE bucket = part.bucket AND expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running'
         ORDER BY expires_at, id LIMIT :limit::integer
     ) AS head ORDER BY head.expires_at, head.id LIMIT :limit::integer
-)) AND job.status || '' <> 'running' FOR UPDATE SKIP LOCKED
+)) AND job.status || '' <> 'running' AND job.expires_at + 0 <= :now FOR UPDATE SKIP LOCKED

@@ -188,7 +188,8 @@ class Claims:
 
     def _note_sweep(self, began: Micros) -> None:
         self._swept = since_boot()
-        taken = self._swept - began
+        # What it waited for others was no work.
+        taken = self._swept - began - (0 if self._turns is None else self._turns.waited)
         self._sweep_again = self._swept + min(SHARE * taken, MAX_PAUSE) if taken > LONG else 0
 
 

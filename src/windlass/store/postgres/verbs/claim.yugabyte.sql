@@ -2,7 +2,9 @@
 -- The same for jobs in buckets. A claim locks the row of each queue in `claim_locks` and takes the best jobs of all
 -- buckets; a loose one locks some buckets, and takes the best of those. The heads of the buckets are merged, so that no more
 -- index entries are read than jobs are taken and buckets asked. The locks keep claims out of each other's way; what
--- keeps a job from being taken twice is its status. `contended`: nothing was taken, because other claims run.
+-- keeps a job from being taken twice is its status, and from another queue's limits its queue: both may have changed
+-- since the heads were read. `contended`: nothing was taken, because other claims run.
+-- A caller's transaction may hold a job: a claim waits for it up to the lock_timeout, and a careful one passes over it.
 WITH leased AS MATERIALIZED (
     SELECT expires_at > :now AS holds FROM windlass.leases WHERE runner = :runner::text
 ), again AS MATERIALIZED (
@@ -52,14 +54,20 @@ WITH leased AS MATERIALIZED (
             AND (pending.rank, pending.id) > (place.ranks[:bucket + 1], place.ids[:bucket + 1])
             AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
-            ORDER BY pending.rank, pending.id LIMIT :limit::integer
-        )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :limit::integer
-    ) AS job LIMIT :limit::integer
+            ORDER BY pending.rank, pending.id LIMIT :window::integer
+        )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :window::integer
+    ) AS job LIMIT :window::integer
+), free AS MATERIALIZED (
+    SELECT job.id FROM heads CROSS JOIN LATERAL (
+        SELECT id FROM windlass.jobs WHERE id = heads.id AND status || '' = 'pending' FOR UPDATE SKIP LOCKED
+    ) AS job WHERE :careful::boolean LIMIT :limit::integer
 ), taken AS (
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint, claimed_at = :now,
         started_at = NULL, reason = NULL
-    WHERE id = ANY(ARRAY(SELECT id FROM heads)) AND status = 'pending'
+    WHERE id = ANY(CASE WHEN :careful::boolean THEN ARRAY(SELECT id FROM free) ELSE ARRAY(SELECT id FROM heads) END)
+    AND status = 'pending' AND queue || '' = ANY(ARRAY(SELECT queue FROM place))
+    AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
     RETURNING id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
         sort_priority, aged_by, rank, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow,
         timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick, bucket

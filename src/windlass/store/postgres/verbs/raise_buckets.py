@@ -45,15 +45,14 @@ async def _raise(session: Session, texts: Texts, buckets: int) -> int:
     ((before,),) = await db.rows("number_of_buckets")
     if buckets < before:
         raise InvalidOption("buckets", f"can only be raised: there are {before}")
-    await _repeat(session, db, "add_due_watermarks", {"buckets": buckets})
-    await _repeat(session, db, "add_watermarks_of_buckets", {})
+    await _repeat(db, "raise_number_of_buckets", {"buckets": buckets})
     text = migrations(texts.profile)[0].text
     function = next(each for each in statements_in(text, buckets, cluster=False) if _FUNCTION in each)
     await run_repeatable(session, in_schema(function, texts.schema))
     return int(before)
 
 
-async def _repeat(session: Session, db: Db, name: str, values: dict[str, int]) -> None:
+async def _repeat(db: Db, name: str, values: dict[str, int]) -> None:
     for _ in range(MAX_TRIES):
         try:
             await db.run(name, values)

@@ -7,6 +7,16 @@
 -- or ASC where their order is used. SPLIT AT BUCKETS stands for a split point between each two buckets. A plain PostgreSQL
 -- gets this without HASH, ASC and SPLIT (migrate.py).
 
+-- Where admission begins: no job of a bucket is scheduled before `due`. One row per bucket, which says that there is one. Before
+-- the function that puts jobs there: of two processes with different numbers one may end in between.
+CREATE TABLE IF NOT EXISTS windlass.due_watermark (
+    bucket smallint NOT NULL,
+    due    bigint NOT NULL,
+    PRIMARY KEY (bucket ASC)
+);
+INSERT INTO windlass.due_watermark (bucket, due) SELECT bucket, 0 FROM generate_series(0, :buckets - 1) AS bucket
+ON CONFLICT (bucket) DO NOTHING;
+
 -- The bucket of a job. Replaced when their number is raised: jobs keep the bucket that they have.
 CREATE OR REPLACE FUNCTION windlass.bucket_of(id uuid) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT ((get_byte(uuid_send(id), 14) * 256 + get_byte(uuid_send(id), 15)) % :buckets)::smallint
@@ -271,15 +281,6 @@ CREATE TABLE IF NOT EXISTS windlass.notes (
     logs     text,
     PRIMARY KEY (job HASH)
 );
-
--- The same for admission: no job of a bucket is scheduled before `due`. One row per bucket, which says that there is one.
-CREATE TABLE IF NOT EXISTS windlass.due_watermark (
-    bucket smallint NOT NULL,
-    due    bigint NOT NULL,
-    PRIMARY KEY (bucket ASC)
-);
-INSERT INTO windlass.due_watermark (bucket, due) SELECT bucket, 0 FROM generate_series(0, :buckets - 1) AS bucket
-ON CONFLICT (bucket) DO NOTHING;
 
 -- Where claims begin: one row per queue, sort priority and bucket; those of all buckets are added together.
 CREATE TABLE IF NOT EXISTS windlass.watermarks (
