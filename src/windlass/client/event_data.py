@@ -48,7 +48,7 @@ def end_name(end: JobEnd) -> str:
 
 
 def end_data(end: JobEnd) -> EventData:
-    """What is told of a job's end."""
+    """The data of an event about a job's end."""
     return EventData(
         at=to_datetime(end.at),
         job=end.id,

@@ -73,7 +73,7 @@ async def show_overview(view: View) -> Reply:
 
 
 async def _parked_types(view: View) -> list[str]:
-    """A type does not say in which queue its jobs are: a limited token is told of none."""
+    """A type does not say in which queue its jobs are: a limited token sees none."""
     if view.caller.rights.is_limited:
         return []
     return await (await view.app._ready()).jobs.parked_types()

@@ -76,7 +76,7 @@ class HostAccess(Access):
         return "" if _has_our_token(request) else csrf_of(f"{request.scope[SCOPE_KEY]}.{caller.name}")
 
     async def _ask_again(self, request: Request) -> Caller:
-        """Without an answer nothing is told on; a TimeoutError would mean that the store is away."""
+        """Without an answer the stream ends; a TimeoutError would mean that the store is away."""
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await self._ask(request)
