@@ -80,7 +80,9 @@ def test_an_error_message_cannot_recolour_the_terminal_either(terminal: Terminal
 
 
 @pytest.mark.parametrize(
-    "words", [["list"], ["show"], ["show", "--json"], ["cancel", "--reason", EVIL]], ids=" ".join
+    "words",
+    [["list"], ["show"], ["show", "--json"], ["cancel", "--reason", EVIL]],
+    ids=["list", "show", "json", "cancel"],
 )
 def test_names_and_reasons_of_flows_print_nothing_that_a_terminal_obeys(terminal: Terminal, words: list[str]) -> None:
     name = EVIL.replace("\x00", "")

@@ -6,7 +6,8 @@ import pytest
 
 from tests.client.test_graphs import Shop
 from windlass import App, Context, Dead, InvalidOption, Status, chain, group
-from windlass.testing import run_all
+from windlass.client.graphs import map as map_module
+from windlass.testing import arun_all, run_all
 
 
 @pytest.fixture
@@ -134,3 +135,30 @@ def test_a_flow_is_found_by_a_name_that_looks_like_an_id(shop: Shop) -> None:
         flow.add(shop.double.job(1))
     assert shop.app.flows.get(name).id == flow.id
     assert shop.app.flows.get(flow.id).name == name
+
+
+async def test_a_map_that_is_cancelled_while_it_adds_members_leaves_none_to_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(map_module, "PORTION", 2)
+    enqueue, portions, ran = shop.app._enqueue_jobs, 0, []
+
+    @shop.app.task
+    def noted(number: int) -> None:
+        ran.append(number)
+
+    async def watched(jobs: Any, *more: Any) -> Any:
+        nonlocal portions
+        portions += 1
+        if portions == 2:
+            await shop.app.flows.acancel("order")
+        return await enqueue(jobs, *more)
+
+    async with shop.app.flow("order") as flow:
+        count = flow.add(shop.numbers.job(8))
+        flow.map(noted, over=count.result)
+    monkeypatch.setattr(shop.app, "_enqueue_jobs", watched)
+    await arun_all(shop.app, until=60)
+    assert portions == 2
+    assert ran == []
+    assert (await shop.app.flows.aget("order")).status is Status.CANCELLED

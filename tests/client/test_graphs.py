@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.client.test_groups import prune
 from windlass import PREVIOUS, App, Dead, InvalidInput, InvalidOption, JobCancelled, Results, Status, UseAsync, group
 from windlass.client.graphs import graph as graph_module
 from windlass.client.graphs.node import Node
@@ -178,20 +177,6 @@ def test_a_flow_with_a_name_is_stored_once(shop: Shop) -> None:
     run_all(shop.app)
     assert shop.ran.count("pay") == 1
     assert len(shop.app.jobs.list(limit=100)) == jobs
-
-
-def test_nodes_that_were_dropped_do_not_run_again_when_their_flow_is_stored_again(shop: Shop) -> None:
-    shop.app.queues.add("long")
-    shop.app.queues.set("long", retention={"completed": 90 * 86_400})
-    for _ in range(2):
-        with shop.app.flow("order") as flow:
-            first = flow.add(shop.double.using(queue="long").job(1))
-            flow.add(shop.step.job("pay"), after=[first])
-        run_all(shop.app)
-        shop.app.clock.advance(days=40)
-        shop.app._portal().run(prune(shop.app))
-    assert flow.handle.existing
-    assert shop.ran == ["pay"]
 
 
 def test_another_graph_with_the_name_of_one_is_refused(shop: Shop) -> None:

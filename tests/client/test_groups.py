@@ -221,35 +221,6 @@ def test_a_group_with_an_id_is_stored_once(shop: Shop) -> None:
         make(4)
 
 
-@pytest.mark.parametrize("kind", [list, iter])
-def test_members_that_were_dropped_do_not_run_again_when_their_group_is_enqueued_again(kind: Any) -> None:
-    shop = Shop(App.testing())
-    ran: list[int] = []
-
-    @shop.app.task
-    def noted(number: int) -> int:
-        ran.append(number)
-        return number
-
-    shop.app.queues.add("long")
-    shop.app.queues.set("long", retention={"completed": 90 * 86_400})
-    for existing in (False, True):
-        jobs = kind([noted.job(number) for number in range(3)])
-        handle = group(jobs, then=shop.total.using(queue="long").link(), rest="cancel", id="import-7").enqueue()
-        assert handle.existing is existing
-        run_all(shop.app)
-        assert handle.result(timeout=5) == 3
-        shop.app.clock.advance(days=40)
-        shop.app._portal().run(prune(shop.app))
-    assert ran == [0, 1, 2]
-
-
-async def prune(app: App) -> None:
-    operator = (await app._ready()).operator
-    while await operator.prune(1000):
-        pass
-
-
 def test_enqueueing_the_same_group_twice_adds_nothing(shop: Shop) -> None:
     made = group([shop.square.job(1)], then=shop.total)
     assert made.enqueue().id == made.enqueue().id

@@ -111,7 +111,8 @@ async def test_a_group_ends_although_the_store_was_away_when_its_server_settled_
 ) -> None:
     handle = await enqueue(app)
     jobs = (await app._ready()).jobs
-    settles, refused = jobs.settle, []
+    settles = jobs.settle
+    refused: list[str] = []
 
     async def settled(settlements: Sequence[Settlement]) -> Any:
         if not refused and any(each.id == handle.id for each in settlements):
