@@ -159,7 +159,7 @@ def test_what_is_no_text_is_refused(here: Path) -> None:
 def test_a_misspelt_setting_is_not_taken_for_none(here: Path) -> None:
     (here / "windlass.toml").write_text("sotre = 'sqlite:///jobs.db'\n")
     with pytest.raises(
-        ConfigError, match=r"windlass\.toml: unknown setting 'sotre'; there are store, blobs, log_format, worker"
+        ConfigError, match=r"windlass\.toml: unknown setting 'sotre'; there are store, blobs, log_format, webhook_networks, worker"
     ):
         enqueue_one(App())
     assert [path.name for path in here.iterdir()] == ["windlass.toml"]

@@ -31,7 +31,7 @@ from windlass.server.workers.service import WorkerService, lease_of, service_of
 from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__
 
-CHECK_SECONDS = 4.0
+CHECK_SECONDS = 1.0
 """How often a waiting claim checks that its caller is still there, and still allowed."""
 ALONE_SECONDS = 0.25
 MAX_HOST = 255
