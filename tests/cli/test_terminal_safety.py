@@ -77,3 +77,26 @@ def test_an_error_message_cannot_recolour_the_terminal_either(terminal: Terminal
     ran = terminal.run("enqueue", EVIL.replace("\x00", ""))
     assert ran.code == 2
     assert OBEYED & set(ran.err) == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["list"], ["show"], ["show", "--json"], ["cancel", "--reason", EVIL]],
+    ids=["list", "show", "json", "cancel"],
+)
+def test_names_and_reasons_of_flows_print_nothing_that_a_terminal_obeys(terminal: Terminal, words: list[str]) -> None:
+    name = EVIL.replace("\x00", "")
+    words = [word.replace("\x00", "") for word in words]
+
+    def store(app: App) -> None:
+        @app.task
+        def step() -> None: ...
+
+        with app.flow(name) as flow:
+            flow.add(step.job(), name=name)
+
+    terminal.with_app(store)
+    verb, *options = words
+    out = terminal.ok("flows", verb, *([] if verb == "list" else [name]), *options).out
+    assert "nonsense" in out
+    assert OBEYED & set(out) == set()

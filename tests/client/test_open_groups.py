@@ -287,6 +287,7 @@ class Tree:
             return sum(parts)
 
         self.grow, self.grow_twice, self.doom, self.total = grow, grow_twice, doom, total
+        self.dead = dead
 
 
 def test_members_add_members_and_the_group_ends_after_all_of_them(app: App) -> None:
@@ -322,6 +323,34 @@ def test_a_lost_member_that_a_member_added_loses_the_group(app: App) -> None:
     enough = group([tree.doom.job(), tree.grow.job(0)], then=tree.total, need="60%").enqueue()
     run_all(app)
     assert enough.result(timeout=5) == 2
+
+
+def test_a_share_of_a_group_that_members_add_to_is_counted_when_all_have_ended(app: App) -> None:
+    tree = Tree(app)
+
+    @app.task
+    async def seed(ctx: Context) -> int:
+        late = tree.grow.using(delay=3600).job(0)
+        await ctx.group.add(tree.dead.job(), late, *(tree.grow.job(0) for _ in range(8)))
+        return 1
+
+    handle = group([seed.job()], then=tree.total, need="80%").enqueue()
+    run_all(app)
+    app.jobs.run_now(handle.id)
+    run_all(app)
+    assert app.jobs.get(handle.id).status is Status.SCHEDULED
+    (late,) = app.jobs.list(type="grow", status="scheduled")
+    app.jobs.run_now(late.id)
+    run_all(app)
+    assert handle.result(timeout=5) == 10
+
+
+def test_lost_members_of_both_kinds_count_against_what_a_group_needs(app: App) -> None:
+    tree = Tree(app)
+    with app.group("import-7", then=tree.total, need=5) as opened:
+        opened.add_many([tree.dead.job(), tree.dead.job(), tree.grow.job(1), tree.doom.job()])
+    run_all(app)
+    assert app.jobs.get(opened.id).status is Status.CANCELLED
 
 
 def test_what_a_member_cannot_add_is_refused(app: App) -> None:

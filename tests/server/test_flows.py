@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Connect
-from windlass import App, group
+from windlass import App, Context, chain, group
+from windlass.testing import arun_all
 
 
 async def order(app: App) -> str:
@@ -78,3 +79,52 @@ async def test_a_flow_without_a_node_that_a_token_may_see_does_not_exist_for_it(
     assert (await api.get("/flows/order")).status_code == 404
     assert (await api.post("/flows/order/cancel")).status_code == 404
     assert (await api.get("/flows")).json()["flows"] == []
+
+
+@pytest.mark.parametrize("kind", ["open", "added", "chain", "node"])
+async def test_a_limited_token_changes_no_jobs_of_a_flow_that_are_not_among_its_nodes(
+    app: App, connect: Connect, kind: str
+) -> None:
+    welcome, resize = app.tasks["mail.welcome"], app.tasks["img.resize"]
+
+    @app.task(type="mail.adds")
+    async def adds(ctx: Context) -> None:
+        await ctx.group.add(resize.using(delay=3600).job("a"))
+
+    if kind == "open":
+        async with app.group("batch", then=welcome.job(1)) as opened:
+            await opened.aadd(resize.job("a"))
+    elif kind == "added":
+        await group([adds.job()], id="batch", then=welcome.job(1)).aenqueue()
+        await arun_all(app)
+    elif kind == "chain":
+        await group([chain(resize.job("a"), welcome.job(1))], id="batch").aenqueue()
+    else:
+        async with app.flow("batch") as flow:
+            flow.add(group([welcome.job(1), resize.job("a")]))
+    api = await connect("operate", queues=["default"])
+    for verb in ("cancel", "retry"):
+        assert (await api.post(f"/flows/batch/{verb}")).json()["code"] == "outside_limits"
+    (image,) = (await app.jobs.alist(type="img.resize")).items
+    assert not image.finished
+    assert (await api.get("/flows/batch")).status_code == 200
+
+
+async def test_members_of_an_open_group_and_members_that_members_add_are_shown(app: App, connect: Connect) -> None:
+    @app.task(type="mail.adds")
+    async def adds(ctx: Context) -> None:
+        await ctx.group.add(app.tasks["mail.welcome"].job(1))
+
+    async with app.group("batch") as opened:
+        await opened.aadd(adds.job())
+    await arun_all(app)
+    api = await connect("read")
+    found = (await api.get("/flows/batch")).json()
+    assert [(node["type"], node["status"]) for node in found["nodes"]] == [
+        ("mail.adds", "completed"),
+        ("mail.welcome", "completed"),
+    ]
+    assert (found["size"], found["left_out"]) == (2, 0)
+    assert (await api.get("/flows/batch?limit=1")).json()["left_out"] == 1
+    for limit in (-1, 0, 10_001):
+        assert "limit: must be 1 to 10,000" in (await api.get(f"/flows/batch?limit={limit}")).text

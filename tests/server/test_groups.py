@@ -1,13 +1,16 @@
 """Groups in queues that only REST workers serve: their server runs what watches them."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tests.server.conftest import Client, Connect
 from tests.server.test_workers import ended, settle
-from windlass import App, GroupHandle, JobCancelled, chain, group
+from windlass import App, GroupHandle, JobCancelled, StoreUnavailable, chain, group
 from windlass.client.tasks.task import Task
+from windlass.core.jobs.outcome import Settlement
 
 TYPES = ["mail.welcome", "mail.total"]
 
@@ -101,3 +104,27 @@ async def test_a_chain_in_a_group_ends_without_a_python_worker(app: App, work: C
     assert last["payload"] == {"parts": ["link 2"]}
     await settle(work, ended(last, result=1))
     assert await handle.aresult(timeout=10) == 1
+
+
+async def test_a_group_ends_although_the_store_was_away_when_its_server_settled_it(
+    app: App, work: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = await enqueue(app)
+    jobs = (await app._ready()).jobs
+    settles = jobs.settle
+    refused: list[str] = []
+
+    async def settled(settlements: Sequence[Settlement]) -> Any:
+        if not refused and any(each.id == handle.id for each in settlements):
+            refused.append(handle.id)
+            raise StoreUnavailable("away")
+        return await settles(settlements)
+
+    monkeypatch.setattr(jobs, "settle", settled)
+    worker = RestWorker(work)
+    await settle(work, *(ended(job, result="x") for job in await worker.claim()))
+    async with asyncio.timeout(30):
+        last = await worker.until("mail.total")
+    assert refused == [handle.id]
+    await settle(work, ended(last, result=3))
+    assert await handle.aresult(timeout=10) == 3

@@ -90,6 +90,18 @@ def test_flows_are_read_cancelled_and_retried_as_by_an_app(remote: RemoteApp, se
         refused.add(remote.tasks["mail.welcome"].job(1))
 
 
+@pytest.mark.parametrize("name", ["a/b", "a/cancel", ".", "..", "a?b#c %2F", "0190a5c0-7b3e-7c11-9d2a-2f6f0c1e8a55"])
+def test_a_flow_with_any_name_is_found_through_a_server(remote: RemoteApp, served: Served, name: str) -> None:
+    @served.app.task
+    def task(user_id: int) -> int:
+        return user_id
+
+    with served.app.flow(name) as flow:
+        flow.add(task.job(1))
+    assert remote.flows.get(name).id == flow.id
+    assert remote.flows.cancel(name).cancelled == 1
+
+
 def test_chains_and_groups_are_refused(remote: RemoteApp) -> None:
     first, second = (remote.tasks["mail.welcome"].job(number) for number in range(2))
     for field, made in (("chain", chain(first, second)), ("group", group([first, second]))):

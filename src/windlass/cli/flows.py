@@ -11,6 +11,7 @@ from windlass.cli.output import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.client.app import App
 from windlass.core.groups.flow import Flow
+from windlass.core.text import printable
 from windlass.store.open import redact
 
 flows = typer.Typer(
@@ -80,7 +81,8 @@ def _record(flow: Flow) -> dict[str, object]:
 
 def _draw(home: App, flow: Flow) -> None:
     name = f" ({flow.name})" if flow.name else ""
-    typer.echo(f"flow {flow.id}{name} is {flow.status}" + (f": {flow.reason}" if flow.reason else ""))
+    told = f"flow {flow.id}{name} is {flow.status}" + (f": {flow.reason}" if flow.reason else "")
+    typer.echo(printable(told))
     counts = {name: getattr(flow, name) for name in ("completed", "dead", "cancelled", "skipped", "live")}
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     what = "nodes" if flow.kind == "graph" else "members"

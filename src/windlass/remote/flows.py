@@ -9,6 +9,7 @@ from windlass.client.verbs.filters import check_limit
 from windlass.client.verbs.flows import Flows
 from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow
+from windlass.core.groups.ids import named_group_id
 from windlass.core.ids import JobRef, check_id
 from windlass.core.names import check_key
 from windlass.remote.connection import Connection
@@ -44,8 +45,10 @@ class RemoteFlows(Flows):
 
 
 def _path(id: JobRef) -> str:
-    text = id if isinstance(id, str) else check_id(id)
-    return f"/flows/{quote(check_key(text, 'id'), safe='')}"
+    text = check_key(id, "id") if isinstance(id, str) else check_id(id)
+    if "/" in text or text in (".", ".."):  # parts of a path, however they are written
+        text = named_group_id(text)
+    return f"/flows/{quote(text, safe='')}"
 
 
 def _flow(record: FlowRecord) -> Flow:

@@ -8,9 +8,11 @@ import msgspec
 from windlass.client.verbs.flows import FlowNotFound
 from windlass.core.graphs.tree import FlowNode, FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
+from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
+from windlass.errors import InvalidOption
 from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 
@@ -92,8 +94,10 @@ async def list_flows(call: Call) -> Answer:
 
 async def get_flow(call: Call) -> Answer:
     """A flow: how many of its jobs ended how, what holds it up, and its nodes with what each waits for."""
-    flow, tree = await _seen(call)
-    nodes = tree.nodes[: min(call.query.limit, MAX_SHOWN)]
+    if not 1 <= call.query.limit <= MAX_SHOWN:
+        raise InvalidOption("limit", f"must be 1 to {MAX_SHOWN:,}, not {call.query.limit:,}", limit=MAX_SHOWN)
+    flow, tree = await _seen(call, call.query.limit)
+    nodes = tree.nodes[: call.query.limit]
     record = msgspec.structs.asdict(_record(call, flow, counted=True))
     left_out = tree.left_out + len(tree.nodes) - len(nodes)
     return Answer(FlowDetail(**record, nodes=nodes, left_out=left_out))
@@ -112,17 +116,22 @@ async def retry_flow(call: Call) -> Answer:
 
 
 async def _whole(call: Call) -> Flow:
-    """A flow of which the caller may use every job."""
-    flow, tree = await _seen(call)
-    if call.caller.rights.is_limited and tree.left_out:
+    """A flow of which the caller may use every job; groups and chains in it have jobs that are no nodes."""
+    if not call.caller.rights.is_limited:
+        return await call.app.flows.aget(call.path["id"])
+    flow, tree = await _seen(call, MAX_SHOWN)
+    if tree.left_out or any(node.type in (GROUP_TYPE, MEMBER_TYPE) for node in tree.nodes):
         raise OutsideLimits("this token is limited, and the flow has jobs that are not among what it may use")
     return flow
 
 
-async def _seen(call: Call) -> tuple[Flow, FlowTree]:
-    """The flow of the path, with the nodes that the caller sees; without any it does not exist for it."""
+async def _seen(call: Call, limit: int) -> tuple[Flow, FlowTree]:
+    """The flow of the path, with the nodes that the caller sees; without any it does not exist for it.
+
+    As many of a group's members are read as are shown, or all that a limited caller might see.
+    """
     id_, rights = call.path["id"], call.caller.rights
-    tree = await call.app.flows.atree(id_, limit=MAX_SHOWN)
+    tree = await call.app.flows.atree(id_, limit=MAX_SHOWN if rights.is_limited else limit)
     flow = await call.app.flows.aget(tree.id)
     if not rights.is_limited:
         return flow, tree

@@ -128,7 +128,7 @@ class Graph:
             when_ended=edges.is_direct_end,
             flow=self.id,
             fresh=self._fresh,
-            meta=ends_to_meta(meta) if edges.is_direct_end else meta,
+            meta=ends_to_meta(meta) if edges.when is When.ENDED else meta,
             **keyed,
         )
         self._keep(node, edges, [*joins, own])
@@ -214,8 +214,8 @@ class Graph:
         if not self._nodes:
             raise InvalidOption("flow", "has no nodes: nothing would run")
         jobs = [self._own_job(), *self._jobs]
-        if self.name and self._connection is None:
-            await self._check_same()
+        if self.name and self._connection is None and await self._check_same():
+            jobs = jobs[:1]  # nodes of a flow that is over may be dropped already: they would run again
         handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs), self._connection)
         nodes = {name: node.id for name, node in self._nodes.items()}
         self._handle = FlowHandle(handles[0]._home, self.id, handles[0].existing, Any, nodes)
@@ -250,12 +250,14 @@ class Graph:
         shape = [(job.id, job.type, job.parents, job.result_params, job.when_ended) for job in self._jobs]
         return sha256(msgspec.json.encode(shape)).hexdigest()[:32]
 
-    async def _check_same(self) -> None:
+    async def _check_same(self) -> bool:
+        """Whether it is stored, and over; raises InvalidOption if what is stored is something else."""
         found = (await (await self._enqueuer._ready()).operator.get([self.id]))[0]
         if found is None or not isinstance(found.payload, dict):
-            return
+            return False
         if found.type != FLOW_TYPE or found.payload.get("digest") != self._digest():
             raise InvalidOption("name", f"there is a flow {self.name!r} with other nodes")
+        return found.finished
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()

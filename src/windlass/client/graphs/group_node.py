@@ -9,7 +9,9 @@ from windlass.client.graphs.edges import Edges, gate
 from windlass.client.graphs.node import Node
 from windlass.client.groups.group import Group
 from windlass.client.groups.plan import queue_of
+from windlass.core.codec import encode
 from windlass.core.graphs.ids import JOIN_TYPE, map_id
+from windlass.core.graphs.rules import When
 from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, NewJob
 from windlass.errors import InvalidOption
 
@@ -31,7 +33,7 @@ def group_jobs(node: Node[Any], group: Group[Any], edges: Edges, fresh: str) -> 
     ends = NewJob(
         id=node.id,
         type=JOIN_TYPE,
-        payload="{}",
+        payload=encode({"when": str(When.ENDED)}, "payload") if edges.when is When.ENDED else "{}",
         queue=queue,
         priority=MAX_PRIORITY,
         max_attempts=MAX_ATTEMPTS,

@@ -5,7 +5,8 @@ from typing import Any
 
 from windlass.client.graphs.members import member_ids
 from windlass.client.graphs.node import MapNode
-from windlass.client.groups.members import LOST, first_live
+from windlass.client.groups.cancelling import cancel_members
+from windlass.client.groups.members import ALIVE, LOST, first_live
 from windlass.client.groups.results import Results
 from windlass.client.tasks.context import Context, entered
 from windlass.client.tasks.previous import PREVIOUS
@@ -29,6 +30,7 @@ from windlass.store.contract import OperatorStore
 
 PORTION = 1000
 """Members that are enqueued at once."""
+ASKED = "its map was cancelled"
 _KEPT = (
     *("queue", "priority", "delay", "max_attempts", "timeout", "expires", "tenant", "tags", "meta"),
     *("concurrency_key", "key_limit", "key_strict", "rate_cost"),
@@ -146,6 +148,15 @@ async def _add(
     for start in range(0, len(jobs), PORTION):
         part = jobs[start : start + PORTION]
         await home._enqueue_jobs(part, [Any] * len(part))
+        await _check_wanted((await home._ready()).operator, ctx, group)
+
+
+async def _check_wanted(operator: OperatorStore, ctx: Context, group: JobId) -> None:
+    """A cancel of the flow meanwhile has cancelled the members that it found: these come after them."""
+    own = (await operator.get([ctx.job.id]))[0]
+    if own is None or own.cancel_requested:
+        await cancel_members(operator, group, ALIVE, ASKED)
+        raise Cancel(ASKED)
 
 
 def _kind(value: Any) -> str:

@@ -40,31 +40,37 @@ async def count_nodes(operator: OperatorStore, flow: JobId, status: Sequence[Sta
 async def first_lost(operator: OperatorStore, flow: JobId) -> str | None:
     """Why the flow did not go well: a node that is dead, or was cancelled for its own sake; None if it did."""
     async for jobs in member_jobs(operator, flow, (Status.DEAD, Status.CANCELLED)):
+        causes = await _causes(operator, flow, jobs)
         for job in jobs:
-            if is_root(flow, job):
+            if causes.get(job.id) is None and not is_unmet(job.reason):
                 return f"its member {job.id} is {job.status}" + (f": {job.reason}" if job.reason else "")
     return None
 
 
-def is_root(flow: JobId, job: Job) -> bool:
-    """Whether a dead or cancelled job of a graph is lost for its own sake: not skipped, nor with another."""
-    if job.status is Status.DEAD:
-        return True
-    parent = parent_in_reason(job.reason)
-    return not is_unmet(job.reason) and (parent is None or member_index(flow, parent) is None)
+async def _causes(operator: OperatorStore, flow: JobId, jobs: Sequence[Job]) -> dict[JobId, JobId | None]:
+    """The jobs of the graph with which these were cancelled; None: for their own sake.
+
+    Between a node that is a group or a map and that job are the jobs of the group.
+    """
+    causes = {job.id: parent_in_reason(job.reason) for job in jobs if job.status is Status.CANCELLED}
+    while between := {id_ for id_ in causes.values() if id_ is not None and member_index(flow, id_) is None}:
+        found = {job.id: job for job in await operator.get(list(between)) if job is not None}
+        above = {id_: parent_in_reason(job.reason) for id_, job in found.items() if job.status is Status.CANCELLED}
+        causes = {id_: above.get(cause) if cause in between else cause for id_, cause in causes.items() if cause}
+    return causes
 
 
 class Skips:
     """Which cancelled jobs of a graph are skipped; each comes after those that it waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, operator: OperatorStore, flow: JobId) -> None:
+        self._operator, self._flow = operator, flow
         self._skipped: set[JobId] = set()
 
-    def is_skipped(self, job: Job) -> bool:
-        """Whether its own condition, or one above it, cannot be met."""
-        skipped = job.status is Status.CANCELLED and (
-            is_unmet(job.reason) or parent_in_reason(job.reason) in self._skipped
-        )
-        if skipped:
-            self._skipped.add(job.id)
-        return skipped
+    async def among(self, jobs: Sequence[Job]) -> set[JobId]:
+        """Those of these jobs whose own condition, or one above them, cannot be met."""
+        causes = await _causes(self._operator, self._flow, jobs)
+        for job in jobs:
+            if job.status is Status.CANCELLED and (is_unmet(job.reason) or causes.get(job.id) in self._skipped):
+                self._skipped.add(job.id)
+        return self._skipped & {job.id for job in jobs}

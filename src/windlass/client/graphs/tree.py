@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from windlass.client.graphs.members import PAGE, Skips, member_ids
 from windlass.client.graphs.verbs import payload_of
+from windlass.client.groups.members import pages_of
 from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
 from windlass.core.graphs.rules import When, ends_in_meta, name_in_meta
 from windlass.core.graphs.tree import FlowEdge, FlowNode, FlowTree
-from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, member_id, member_index
+from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, member_index
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
@@ -22,7 +23,10 @@ async def graph_tree(operator: OperatorStore, job: Job) -> FlowTree:
     members = await _get(operator, ids)
     last = [each for id_, each in members.items() if each.type == JOIN_TYPE and node_number(job.id, id_) is not None]
     maps = await _get(operator, [map_id(job.id, node_number(job.id, each.id) or 0) for each in last])
-    nodes = tuple(_Shape(job.id, members, maps).nodes())
+    skips, skipped = Skips(operator, job.id), set[JobId]()
+    for start in range(0, len(ids), PAGE):
+        skipped |= await skips.among([members[id_] for id_ in ids[start : start + PAGE] if id_ in members])
+    nodes = tuple(_Shape(job.id, members, maps).nodes(skipped))
     payload = payload_of(job)
     return FlowTree(
         id=job.id,
@@ -37,8 +41,15 @@ async def group_tree(operator: OperatorStore, job: Job, limit: int) -> FlowTree:
     """The first members of a group, and its callbacks, which wait for them."""
     payload = job.payload if isinstance(job.payload, dict) else {}
     size, name = int(payload.get("size") or 0), str(payload.get("name") or "")
-    found = await _get(operator, [member_id(job.id, index) for index in range(min(size, limit))])
-    members = [_plain_node(f"{each.type}#{member_index(job.id, id_)}", each) for id_, each in sorted(found.items())]
+    ids: list[JobId] = []
+    async for page in pages_of(operator, job.id, ALL, size=min(PAGE, limit + 1)):
+        ids += page
+        if len(ids) > limit:
+            break
+    told = job.progress.total if job.progress is not None else None
+    size = max(size, int(told or 0), len(ids))
+    found = await _get(operator, ids[:limit])
+    members = [_plain_node(_member_name(job.id, each), each) for _, each in sorted(found.items())]
     callbacks = await operator.get([callback_id(job.id, role) for role in Role])
     after = {Role.THEN: When.COMPLETED, Role.ON_DEAD: When.DEAD, Role.ALWAYS: When.ENDED}
     nodes = [
@@ -49,6 +60,11 @@ async def group_tree(operator: OperatorStore, job: Job, limit: int) -> FlowTree:
     return FlowTree(
         id=job.id, name=name or None, status=job.status, nodes=(*members, *nodes), left_out=size - len(members)
     )
+
+
+def _member_name(group: JobId, member: Job) -> str:
+    index = member_index(group, member.id)
+    return f"{member.type}#{member.id if index is None else index}"
 
 
 def _plain_node(name: str, job: Job, after: tuple[FlowEdge, ...] = ()) -> FlowNode:
@@ -80,10 +96,8 @@ class _Shape:
             if adds := self._adds(job):
                 self._names |= dict.fromkeys((adds.id, *job.parents), self._names[job.id])
 
-    def nodes(self) -> Iterator[FlowNode]:
+    def nodes(self, skipped: set[JobId]) -> Iterator[FlowNode]:
         """In the order in which they were added."""
-        skips = Skips()
-        skipped = {id_ for id_ in sorted(self._members) if skips.is_skipped(self._members[id_])}
         for id_, job in self._nodes.items():
             yield FlowNode(
                 name=self._names[id_],
@@ -117,7 +131,10 @@ class _Shape:
     def _edges(self, job: Job) -> Iterable[FlowEdge]:
         if adds := self._adds(job):
             return self._through(adds.parents, When.COMPLETED)
-        return self._through(job.parents, When.ENDED if ends_in_meta(job.meta) else When.COMPLETED)
+        # With joins of its own, these wait for ends, and the other parents are those whose results it takes.
+        joins = [id_ for id_ in job.parents if id_ in self._members and id_ not in self._nodes]
+        is_direct_end = ends_in_meta(job.meta) and not joins
+        return self._through(job.parents, When.ENDED if is_direct_end else When.COMPLETED)
 
     def _through(self, parents: Sequence[JobId], when: When) -> Iterator[FlowEdge]:
         """The nodes that these jobs are, or that joins among them stand for."""

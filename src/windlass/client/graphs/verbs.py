@@ -5,17 +5,19 @@ from collections.abc import Sequence
 import msgspec
 
 from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
-from windlass.client.groups.cancelling import cancel_members
+from windlass.client.groups.cancelling import cancel_group
 from windlass.client.groups.members import ALIVE, LOST
+from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.core.codec import decode_object
 from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
 from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
 from windlass.core.groups.flow import Flow
-from windlass.core.groups.ids import Role, before_member, callback_id, watcher_id
+from windlass.core.groups.ids import GROUP_TYPE, Role, before_member, callback_id
+from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
-from windlass.store.contract import OperatorStore
+from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter
 
 MAX_RETRIED = 50
@@ -60,13 +62,13 @@ async def describe_graph(operator: OperatorStore, job: Job) -> Flow:
 
 async def _count_cancelled(operator: OperatorStore, flow: JobId) -> tuple[int, int]:
     """Nodes that are cancelled, and those of them that are skipped."""
-    seen = Skips()
+    skips = Skips(operator, flow)
     cancelled = skipped = 0
     async for jobs in member_jobs(operator, flow, (Status.CANCELLED,)):
-        for job in jobs:
-            is_skipped = seen.is_skipped(job)
-            if node_number(flow, job.id) is not None:
-                cancelled, skipped = cancelled + (not is_skipped), skipped + is_skipped
+        unmet = await skips.among(jobs)
+        nodes = [job.id for job in jobs if node_number(flow, job.id) is not None]
+        skipped += len(unmet.intersection(nodes))
+        cancelled += len(nodes) - len(unmet.intersection(nodes))
     return cancelled, skipped
 
 
@@ -87,10 +89,8 @@ async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> Non
         jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
         await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
         for job in jobs:
-            if (group := _group_of(flow, job)) is not None:
-                await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
-                await operator.cancel([group], reason)
-                await cancel_members(operator, group, ALIVE, reason)
+            if (group := _group_of(flow, job)) is not None and not _runs_anyway(job):
+                await cancel_group(operator, group, reason)
 
 
 def _runs_anyway(job: Job) -> bool:
@@ -105,27 +105,30 @@ def _group_of(flow: JobId, job: Job) -> JobId | None:
     return None if number is None else map_id(flow, number)
 
 
-async def retry_graph(operator: OperatorStore, flow: Job) -> None:
+async def retry_graph(store: Store, flow: Job) -> None:
     """Run the dead and cancelled nodes again, those before others first; skipped ones stay."""
-    skips = Skips()
+    operator, skips = store.operator, Skips(store.operator, flow.id)
     async for jobs in member_jobs(operator, flow.id, LOST):
-        for level in _levels(flow.id, [job for job in jobs if not skips.is_skipped(job)]):
+        skipped = await skips.among(jobs)
+        for level in _levels(flow.id, [job for job in jobs if job.id not in skipped]):
             for group in [each for job in level if (each := _group_of(flow.id, job)) is not None]:
-                await _retry_group(operator, group)
+                await _retry_node(store, group)
             for start in range(0, len(level), MAX_RETRIED):
                 await operator.retry([job.id for job in level[start : start + MAX_RETRIED]])
     if flow.status in LOST:
         await operator.retry([flow.id])
 
 
-async def _retry_group(operator: OperatorStore, group: JobId) -> None:
+async def _retry_node(store: Store, group: JobId) -> None:
     """The lost members of a node, the job that has them, and its callback, in calls of their own."""
-    async for ids in member_ids(operator, group, LOST):
-        await operator.retry(ids)
-    for id_ in (group, watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)):
-        job = (await operator.get([id_]))[0]
-        if job is not None and job.status in LOST:
-            await operator.retry([id_])
+    operator = store.operator
+    job = (await operator.get([group]))[0]
+    if job is not None:
+        payload = group_payload(job) if job.type == GROUP_TYPE else GroupPayload(group, 0)
+        await retry_group(store, payload)
+    then = (await operator.get([callback_id(group, Role.THEN)]))[0]
+    if then is not None and then.status in LOST:
+        await operator.retry([then.id])
 
 
 def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:

@@ -1,6 +1,6 @@
 """The job that a graph is: it ends when all of its nodes have.
 
-Like a group it is a scheduled job; ends of nodes wake it (`worker/runner/group_ends.py`), and without that it looks
+Like a group it is a scheduled job; ends of nodes wake it (`client/groups/ends.py`), and without that it looks
 by itself, at growing intervals.
 """
 

@@ -1,7 +1,7 @@
 """Cancel the members of a group, and the jobs that they stand for."""
 
-from windlass.client.groups.members import pages_of
-from windlass.core.groups.ids import MEMBER_TYPE
+from windlass.client.groups.members import ALIVE, pages_of
+from windlass.core.groups.ids import MEMBER_TYPE, Role, callback_id, watcher_id
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
@@ -9,6 +9,18 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
 BATCH = 500
+
+
+async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> None:
+    """Cancel the group, its members, and what follows it, except `always`; the members of a map too."""
+    await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+    await operator.cancel([group], reason)
+    await cancel_members(operator, group, ALIVE, reason)
+    job = (await operator.get([group]))[0]
+    if (
+        job is not None and job.status is Status.COMPLETED
+    ):  # else it is cancelled with the group, and comes back with it
+        await operator.cancel([callback_id(group, Role.THEN)], reason)
 
 
 async def cancel_members(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from windlass.client.groups.handle import GroupHandle, group_handle
-from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup, without_stored
+from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup, check_group, without_stored
 from windlass.client.groups.plan import (
     Callbacks,
     ChainPart,
@@ -162,8 +162,9 @@ class Group(Generic[T]):
         jobs = list(self.jobs or self._linked().jobs)
         check_no_previous(jobs)
         if self._rules.name and connection is None:
-            await self._check_same()
-            jobs = await without_stored(self._enqueuer, jobs)
+            is_over = await self._check_same()
+            # Members of a group that is over may be dropped already: they would run again, for nothing.
+            jobs = jobs[:1] if is_over else await without_stored(self._enqueuer, jobs)
         returns: list[Any] = [Any] * len(jobs)
         found = await self._enqueuer._enqueue_jobs(jobs, returns, connection)
         # The group comes first.
@@ -180,16 +181,19 @@ class Group(Generic[T]):
         kinds = {job.type: job.task.definition.returns for job in jobs}
         return next(iter(kinds.values())) if len(kinds) == 1 else Any
 
-    async def _check_same(self) -> None:
+    async def _check_same(self) -> bool:
+        """Whether it is stored, and over; raises InvalidOption if what is stored is something else."""
         found = (await (await self._enqueuer._ready()).operator.get([self.id]))[0]
-        known = found.payload if found is not None and isinstance(found.payload, dict) else {}
-        if "size" not in known:
-            return
+        if found is None:
+            return False
+        check_group(found, self._rules.name)
+        known = found.payload if isinstance(found.payload, dict) else {}
         if known.get("open"):
             raise InvalidOption("id", f"there is a group {self._rules.name!r} to which members are added one by one")
-        if known["size"] != len(self._parts):
-            sizes = f"with {known['size']:,} members, not {len(self._parts):,}"
+        if (size := known.get("size", len(self._parts))) != len(self._parts):
+            sizes = f"with {size:,} members, not {len(self._parts):,}"
             raise InvalidOption("id", f"there is a group {self._rules.name!r} {sizes}")
+        return found.finished
 
     @property
     def _enqueuer(self) -> Enqueuer:

@@ -10,6 +10,9 @@ from windlass.core.groups.rules import GroupPayload, too_few_reason
 from windlass.core.moments import Micros
 from windlass.store.contract import OperatorStore, Store
 
+ANY_NUMBER = 1 << 40
+"""More than members of a group can be lost."""
+
 
 class Known(msgspec.Struct, frozen=True):
     """What earlier looks counted: members from the first on that have ended, and how many of them are lost."""
@@ -48,8 +51,8 @@ class Look:
     async def run(self, known: Known) -> Seen:
         """Go on behind what is known."""
         allowed = self._allowed(self._size if self.sealed else None)
-        is_enough = allowed is None or allowed >= 0
-        allowed = allowed if is_enough else None  # members may add what is missing
+        grows = await self._grows(allowed)
+        allowed = ANY_NUMBER if grows else allowed
         counts_lost = allowed is not None and allowed > 0
         start = Known() if counts_lost and known.lost is None else known
         walk = Walk(self._operator, self._group.group, self._size, allowed=allowed, age=self._age)
@@ -59,14 +62,14 @@ class Look:
             return await self.run(Known())  # a member that was counted may have been retried since
         if walk.reason is not None or not at_end:
             return Seen(known=now_known, size=self._size, reason=walk.reason)
-        one_look = self._size is not None and not start.done and is_enough
+        one_look = self._size is not None and not start.done and not grows
         if one_look and not await has_added(self._operator, self._group.group):
             # All of them were seen in this look: the common case needs no more reads.
             return Seen(ended=True, known=now_known, size=walk.done)
         if (live := await first_live(self._operator, self._group.group)) is not None:
             index = member_index(self._group.group, live)
             again = now_known if index is None or index >= walk.done else Known() if counts_lost else Known(index)
-            lost = await self._lost_added(allowed, walk)
+            lost = None if grows else await self._lost_added(allowed, walk)
             return Seen(known=again, size=self._size, reason=lost)
         if not self.sealed:
             return Seen(known=now_known, size=None)
@@ -76,6 +79,12 @@ class Look:
 
     def _allowed(self, size: int | None) -> int | None:
         return None if self._role is Role.ALWAYS else allowed_losses(self._group.need, size)
+
+    async def _grows(self, allowed: int | None) -> bool:
+        """Whether members add members, or have to: how many may be lost is known when all have ended."""
+        if allowed is None or self._group.need is None:
+            return False
+        return allowed < 0 or await has_added(self._operator, self._group.group)
 
     async def _ended(self, walk: Walk, known: Known) -> Seen:
         """Every member that is stored has ended; members that members added are counted twice.
@@ -107,7 +116,10 @@ class Look:
         lost = await count_added(self._operator, group, LOST, before_added(group))
         if walk.lost + lost <= allowed:
             return None
-        return await first_lost(self._operator, group, before_added(group)) or await first_lost(self._operator, group)
+        found = await first_lost(self._operator, group, before_added(group)) or await first_lost(
+            self._operator, group
+        )
+        return found or f"{walk.lost + lost:,} of its members did not complete"
 
 
 async def opening_of(store: Store, group: GroupPayload) -> Opening | None:

@@ -6,16 +6,17 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from windlass.client.groups.handle import GroupHandle, group_handle
-from windlass.client.groups.members import first_live
+from windlass.client.groups.members import LOST, first_live
 from windlass.client.groups.opening import open_group, read_opening, seal_group, touch_group
 from windlass.client.groups.plan import Part, Plan, check_part, queue_of
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.task import Enqueuer
-from windlass.core.groups.ids import MEMBER_TYPE, Role, member_id, watcher_id
+from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE, Role, member_id, watcher_id
 from windlass.core.groups.rules import ABANDONED
 from windlass.core.jobs.job import Job, NewJob
+from windlass.core.status import Status
 from windlass.errors import InvalidOption, NotAllowedNow
 from windlass.store.contract import Store
 
@@ -40,6 +41,8 @@ class OpenGroup(Generic[T]):
         """Members that were added here."""
         self.existing = False
         """Whether the group existed before."""
+        self._over = False
+        """Whether it had completed: members that are dropped by now would run again."""
         self._begun = False
         self._touched = time.monotonic()
         self._home: Any = enqueuer
@@ -66,7 +69,7 @@ class OpenGroup(Generic[T]):
         members = [job for index, part in enumerate(parts, self.size) for job in self._plan.member(index, part)]
         check_no_previous(members)
         await self._check_open(store, self.size + len(parts), stored=not frame)
-        handles = await self._store([*frame, *members])
+        handles = await self._store(self._frame(parts)[:1] if self._over else [*frame, *members])
         first, self.size = self.size, self.size + len(parts)
         found = {each.id: each for each in handles}
         ids = [member_id(self.id, index) for index in range(first, self.size)]
@@ -100,10 +103,17 @@ class OpenGroup(Generic[T]):
         """What is stored with the first member. The document comes first: a group without one counts as sealed."""
         found = (await store.operator.get([self.id]))[0]
         self.existing = found is not None
+        if found is not None:
+            check_group(found, self._plan.rules.name)
+            self._over = found.status is Status.COMPLETED
+            if not _is_open(found):
+                raise InvalidOption("id", f"there is a group {self._plan.rules.name!r} that was never open")
         await open_group(store, self.id, anew=found is None)
-        if found is not None and not _is_open(found):
-            raise InvalidOption("id", f"there is a group {self._plan.rules.name!r} that was never open")
-        return [] if found is not None else self._plan.frame(queue_of(parts, self._plan.callbacks), None)
+        return [] if found is not None else self._frame(parts)
+
+    def _frame(self, parts: list[Part]) -> list[NewJob]:
+        """The group comes first."""
+        return self._plan.frame(queue_of(parts, self._plan.callbacks), None)
 
     async def _check_open(self, store: Store, size: int, *, stored: bool) -> None:
         """A sealed group takes no more; a cancelled one that cancels its rest neither."""
@@ -116,7 +126,7 @@ class OpenGroup(Generic[T]):
         if opening is not None and opening.size is not None and size > opening.size:
             raise NotAllowedNow("add a member to", self.id, "sealed")
         group = (await store.operator.get([self.id]))[0]
-        if group is not None and group.finished and self._plan.rules.rest == "cancel" and opening is not None:
+        if group is not None and group.status in LOST and self._plan.rules.rest == "cancel" and opening is not None:
             raise NotAllowedNow("add a member to", self.id, group.status)
 
     async def _store(self, jobs: list[NewJob]) -> list[Handle[Any]]:
@@ -156,6 +166,12 @@ class OpenGroup(Generic[T]):
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()
+
+
+def check_group(found: Job, name: str) -> None:
+    """The job with the id of this name must be a group: graphs have the same ids."""
+    if found.type != GROUP_TYPE:
+        raise InvalidOption("id", f"there is a flow {name!r}, which is no group")
 
 
 def _is_open(group: Job) -> bool:

@@ -6,15 +6,15 @@ import msgspec
 
 from windlass.client.graphs.tree import graph_tree, group_tree
 from windlass.client.graphs.verbs import cancel_graph, describe_graph, graph_record, retry_graph
-from windlass.client.groups.cancelling import cancel_members, own_jobs_before
-from windlass.client.groups.members import ALIVE, LOST, count_added, first_live, pages_of
-from windlass.client.groups.opening import read_opening, restart_time
+from windlass.client.groups.cancelling import cancel_group
+from windlass.client.groups.members import ALIVE, count_added, first_live
+from windlass.client.groups.opening import read_opening
 from windlass.client.groups.results import ADDED, SIZE
+from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import check_limit, list_page
 from windlass.client.verbs.group import Verbs
-from windlass.core.codec import decode_object
 from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES, MAX_NODES
 from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow, FlowCallback
@@ -27,7 +27,7 @@ from windlass.core.groups.ids import (
     watcher_id,
 )
 from windlass.core.groups.rules import GroupPayload
-from windlass.core.ids import JobId, JobRef, check_id, is_id
+from windlass.core.ids import JobRef, check_id, is_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
 from windlass.core.names import check_key
@@ -35,8 +35,6 @@ from windlass.core.status import Status
 from windlass.errors import InvalidOption, WindlassError
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Page
-
-_BATCH = 500
 
 
 class FlowNotFound(WindlassError):
@@ -89,7 +87,9 @@ class Flows(Verbs):
         if job.type == FLOW_TYPE:
             await cancel_graph(operator, job.id, reason)
         else:
-            await _cancel_group(operator, job.id, reason)
+            await cancel_group(operator, job.id, reason)
+            if await first_live(operator, job.id) is None:
+                await operator.run_now([watcher_id(job.id, Role.ALWAYS)])
         await self._audit("flow.cancel", job.id, after={"reason": reason})
         return await self.aget(job.id)
 
@@ -102,19 +102,22 @@ class Flows(Verbs):
         store = await self._home._ready()
         job = await self._look(store.operator, id)
         if job.type == FLOW_TYPE:
-            await retry_graph(store.operator, job)
+            await retry_graph(store, job)
         else:
-            await _retry_group(store, job)
+            await retry_group(store, group_payload(job))
         await self._audit("flow.retry", job.id)
         return await self.aget(job.id)
 
     async def _look(self, operator: OperatorStore, id: JobRef) -> Job:
-        name = id if isinstance(id, str) and not is_id(id.lower()) else None
-        group = check_id(id) if name is None else named_group_id(check_key(name, "id"))
-        job = (await operator.get([group]))[0]
-        if job is None or job.type not in FLOW_TYPES or not is_group_id(group):
-            raise FlowNotFound(group if name is None else name)
-        return job
+        """A text may be an id, or a name, which may look like an id."""
+        name = check_key(id, "id") if isinstance(id, str) else None
+        ids = [named_group_id(name)] if name is not None else []
+        if name is None or is_id(name.lower()):
+            ids = [check_id(id), *ids]
+        for group, job in zip(ids, await operator.get(ids), strict=True):
+            if job is not None and job.type in FLOW_TYPES and is_group_id(group):
+                return job
+        raise FlowNotFound(ids[0] if name is None else name)
 
     get = blocking(aget)
     tree = blocking(atree)
@@ -123,46 +126,9 @@ class Flows(Verbs):
     list = blocking(alist)
 
 
-async def _cancel_group(operator: OperatorStore, group: JobId, reason: str) -> None:
-    await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
-    await operator.cancel([group], reason)
-    await cancel_members(operator, group, ALIVE, reason)
-    if await first_live(operator, group) is None:
-        await operator.run_now([watcher_id(group, Role.ALWAYS)])
-
-
-async def _retry_group(store: Store, job: Job) -> None:
-    operator, group, payload = store.operator, job.id, _payload(job)
-    if payload.within or payload.open:
-        await restart_time(store, group, None if payload.open else payload.size)
-    async for ids in pages_of(operator, group, LOST, size=_BATCH):
-        await _retry_members(operator, group, ids)
-    wanted = [group, watcher_id(group, Role.ON_DEAD)]
-    lost = [each.id for each in await operator.get(wanted) if each is not None and each.status in LOST]
-    if group in lost:
-        await operator.retry(lost)
-
-
-async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:
-    """Run them again; of those that stand for another job, that job, which brings them back."""
-    refused = [each for each in await operator.retry(ids) if each is not None and each.parent is not None]
-    jobs = [job for job in await operator.get([each.id for each in refused]) if job is not None] if refused else []
-    while jobs := await own_jobs_before(operator, group, jobs):
-        lost = [job.id for job in jobs if job.status in LOST]
-        if lost:
-            await operator.retry(lost)
-
-
-def _payload(job: Job) -> GroupPayload:
-    try:
-        return msgspec.convert(job.payload, GroupPayload, dec_hook=decode_object)
-    except msgspec.ValidationError:
-        return GroupPayload(job.id, 0)
-
-
 def _flow(job: Job) -> Flow:
     """What the group's own job tells."""
-    payload = _payload(job)
+    payload = group_payload(job)
     known = int(job.progress.done) if job.progress is not None else 0
     told = job.result if isinstance(job.result, dict) and job.status is Status.COMPLETED else {}
     size = int(told.get(SIZE, payload.size)) + int(told.get(ADDED, 0)) or known
@@ -180,7 +146,7 @@ def _flow(job: Job) -> Flow:
 
 
 async def _described(store: Store, job: Job) -> Flow:
-    operator, payload = store.operator, _payload(job)
+    operator, payload = store.operator, group_payload(job)
     flow = _flow(job)
     if job.status is not Status.COMPLETED or payload.need is not None:
         flow = await _counted(operator, flow, payload)

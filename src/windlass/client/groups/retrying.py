@@ -1,0 +1,44 @@
+"""Run the lost members of a group again, and with them the group."""
+
+import msgspec
+
+from windlass.client.groups.cancelling import BATCH, own_jobs_before
+from windlass.client.groups.members import LOST, pages_of
+from windlass.client.groups.opening import restart_time
+from windlass.core.codec import decode_object
+from windlass.core.groups.ids import Role, watcher_id
+from windlass.core.groups.rules import GroupPayload
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Job
+from windlass.store.contract import OperatorStore, Store
+
+
+def group_payload(job: Job) -> GroupPayload:
+    """The arguments of a group's own job, also if they were edited by hand."""
+    try:
+        return msgspec.convert(job.payload, GroupPayload, dec_hook=decode_object)
+    except msgspec.ValidationError:
+        return GroupPayload(job.id, 0)
+
+
+async def retry_group(store: Store, payload: GroupPayload) -> None:
+    """Its members, and if it is lost the group itself, which waits for them; its time begins anew."""
+    operator, group = store.operator, payload.group
+    if payload.within or payload.open:
+        await restart_time(store, group, None if payload.open else payload.size)
+    async for ids in pages_of(operator, group, LOST, size=BATCH):
+        await _retry_members(operator, group, ids)
+    wanted = [group, watcher_id(group, Role.ON_DEAD)]
+    lost = [each.id for each in await operator.get(wanted) if each is not None and each.status in LOST]
+    if group in lost:
+        await operator.retry(lost)
+
+
+async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:
+    """Run them again; of those that stand for another job, that job, which brings them back."""
+    refused = [each for each in await operator.retry(ids) if each is not None and each.parent is not None]
+    jobs = [job for job in await operator.get([each.id for each in refused]) if job is not None] if refused else []
+    while jobs := await own_jobs_before(operator, group, jobs):
+        lost = [job.id for job in jobs if job.status in LOST]
+        if lost:
+            await operator.retry(lost)
