@@ -101,7 +101,8 @@ async def test_a_group_whose_watcher_could_not_be_settled_is_looked_after_again(
     worker = RestWorker(work)
     jobs = await worker.claim()
     store = (await app._ready()).jobs
-    settled, failures = store.settle, []
+    settled = store.settle
+    failures: list[Settlement] = []
 
     async def settle_or_fail(settlements: Sequence[Settlement]) -> list[Settled]:
         if not failures and settlements[0].id == handle.id:

@@ -115,8 +115,8 @@ class RestWorkers:
             worker = await self._add(caller, id_, info)
         elif worker.info is None or not _is_same(worker.info, info):
             await (await self._app._ready()).workers.beat(info)
+        worker = self._hear(worker)
         worker.info = info
-        self._hear(worker)
         return worker
 
     async def get(self, caller: Caller, id_: str) -> RestWorker:
@@ -124,8 +124,7 @@ class RestWorkers:
         worker = await self._find(caller, check_name(id_, "worker"))
         if worker is None:
             raise WorkerNotFound(id_)
-        self._hear(worker)
-        return worker
+        return self._hear(worker)
 
     async def renew(self, worker: RestWorker) -> None:
         """Renew its lease now. Raises LeaseLost."""
@@ -161,12 +160,14 @@ class RestWorkers:
             store = await self._app._ready()
             await self.meters.flush(store.stats)
 
-    def _hear(self, worker: RestWorker) -> None:
+    def _hear(self, worker: RestWorker) -> RestWorker:
+        """The worker as this server knows it: calls that found it at the same moment share it."""
+        worker = self._known.setdefault(worker.id, worker)
         worker.heard_at = since_boot()
-        self._known[worker.id] = worker
         if self._keeping is None or self._keeping.done():
             self._looked_at = since_boot()
             self._keeping = asyncio.create_task(self._keep())
+        return worker
 
     async def _find(self, caller: Caller, id_: str) -> RestWorker | None:
         worker = self._known.get(id_)
