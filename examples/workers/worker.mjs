@@ -8,6 +8,11 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+const MAX_LINES = 200
+const MAX_LINE = 1000
+const MAX_TIMER = 2 ** 31 - 1 // milliseconds; a longer timer would end at once
+const CALL_SECONDS = 10
+
 class LeaseLost extends Error {}
 
 /** Thrown by a handler: try again after some seconds, without counting a failure. */
@@ -65,26 +70,29 @@ export class Worker {
     const attempt = { job, abort: new AbortController(), lines: [], progress: null }
     this.running.set(`${job.id} ${job.attempt}`, attempt)
     const worker = this.id
-    this.perform(attempt).then((outcome) => {
+    this.perform(attempt).then(async (outcome) => {
+      // Before the settlement: notes of an attempt that is over are not kept.
+      while (worker === this.id && hasNews(attempt)) await this.sendBeat([attempt])
       if (worker !== this.id) return // the job is another worker's now
       this.settlements.push({ id: job.id, attempt: job.attempt, ...outcome })
     })
   }
 
   async perform ({ job, abort, lines }) {
-    const timer = job.timeout && setTimeout(() => abort.abort(new Error(`longer than ${job.timeout} s`)), job.timeout * 1000)
-    const context = { job, signal: abort.signal, log: (text) => lines.push(String(text)), progress: (done, total) => this.progress(job, done, total) }
+    const timer = job.timeout && setTimeout(() => abort.abort(new Error(`longer than ${job.timeout} s`)), Math.min(job.timeout * 1000, MAX_TIMER))
+    const context = { job, signal: abort.signal, log: (text) => lines.push(String(text).slice(0, MAX_LINE)), progress: (done, total) => this.progress(job, done, total) }
     try {
       const stopped = new Promise((_resolve, reject) => {
         abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true })
       })
       const result = await Promise.race([this.handlers[job.type](job.payload, context), stopped])
-      return { outcome: 'completed', result: result === undefined ? null : result }
+      // Here, so that a result that is not JSON fails its own attempt, and holds up no others.
+      return { outcome: 'completed', result: JSON.parse(JSON.stringify(result) ?? 'null') }
     } catch (error) {
       if (error === CANCELLED) return { outcome: 'cancelled' }
       if (error instanceof Snooze) return { outcome: 'snoozed', after: error.seconds }
       const { name = 'Error', message = String(error), stack } = error ?? {}
-      return { outcome: 'failed', error: { type: name, message, traceback: stack ?? null } }
+      return { outcome: 'failed', error: { type: String(name), message: String(message), traceback: String(stack ?? '') } }
     } finally {
       clearTimeout(timer)
     }
@@ -120,15 +128,20 @@ export class Worker {
     while (!this.done) {
       await sleep(Math.min(after, 1) * 1000)
       if (!this.running.size) continue
-      const notes = []
-      for (const { job, lines, progress } of this.running.values()) {
-        if (lines.length || progress) notes.push({ id: job.id, attempt: job.attempt, ...progress, lines: lines.splice(0, 200) })
-      }
-      const answer = await this.persist('/claims/beat', { worker: this.id, notes })
-      if (!answer) continue
-      after = answer.beat_after
-      for (const { id, attempt } of answer.cancels) this.running.get(`${id} ${attempt}`)?.abort.abort(CANCELLED)
+      after = await this.sendBeat([...this.running.values()]) ?? after
     }
+  }
+
+  /** Beat, with the news of these attempts; seconds until the next one. */
+  async sendBeat (attempts) {
+    const notes = attempts.filter(hasNews).map((attempt) => {
+      const { job, lines, progress } = attempt
+      attempt.progress = null
+      return { id: job.id, attempt: job.attempt, ...progress, lines: lines.splice(0, MAX_LINES) }
+    })
+    const answer = await this.persist('/claims/beat', { worker: this.id, notes })
+    for (const { id, attempt } of answer?.cancels ?? []) this.running.get(`${id} ${attempt}`)?.abort.abort(CANCELLED)
+    return answer?.beat_after
   }
 
   /** The answer, asked for until it comes. Without a lease there is none: the worker goes on under a new id. */
@@ -136,7 +149,8 @@ export class Worker {
     for (let pause = 0.1; ; pause = Math.min(pause * 2, 5)) {
       if (body.worker !== this.id) return null
       try {
-        return await this.post(path, body)
+        const answer = await this.post(path, body)
+        return body.worker === this.id ? answer : null // the lease may have been lost meanwhile
       } catch (error) {
         if (error instanceof LeaseLost) { if (body.worker === this.id) this.begin(); return null }
         if (error.fatal) throw error
@@ -149,7 +163,8 @@ export class Worker {
     const answer = await fetch(`${this.server}/api/v1${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body)
+      body: JSON.stringify(body, (_name, value) => typeof value === 'string' ? wellFormed(value) : value),
+      signal: AbortSignal.timeout(((body.wait ?? 0) + CALL_SECONDS) * 1000)
     })
     if (answer.status === 204) return {}
     const said = await answer.json()
@@ -162,6 +177,11 @@ export class Worker {
 }
 
 const CANCELLED = new Error('cancelled')
+
+function hasNews ({ lines, progress }) { return lines.length > 0 || progress !== null }
+
+/** Half of a character, as from a text that was cut, is no Unicode: the server would refuse the whole call. */
+function wellFormed (text) { return text.toWellFormed?.() ?? text }
 
 // What this worker can do. A handler gets the payload and a context: job, signal, log(), progress().
 const handlers = {

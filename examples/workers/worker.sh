@@ -20,12 +20,13 @@ handle_mail_welcome() {
 
 new_id() { worker=$(cat /proc/sys/kernel/random/uuid); claim=0; }
 
-# post PATH BODY: the answer in $folder/answer, the status in $status; 000: the server was not reached. The token goes
-# through a pipe: the arguments of a process are for everyone to see.
+# post FILE PATH BODY: the answer in FILE.answer, the status in $status; 000: the server was not reached. The token goes
+# through a pipe, and the body through a file: arguments of a process are short, and for everyone to see.
 post() {
+  printf '%s' "$3" >"$1.body"
   status=$(printf 'header = "authorization: Bearer %s"\n' "$WINDLASS_TOKEN" |
     curl -sS --config - -o "$1.answer" -w '%{http_code}' --max-time 60 \
-      -H 'content-type: application/json' -d "$3" "$server/api/v1$2" 2>/dev/null) || status=000
+      -H 'content-type: application/json' --data-binary "@$1.body" "$server/api/v1$2" 2>/dev/null) || status=000
 }
 
 # persist FILE PATH BODY: the same, until the server has answered. Fails without a lease.
@@ -63,6 +64,16 @@ limit() {
   end_handler "$1"
 }
 
+# failed TYPE: the settlement of an attempt with these errors.
+failed() {
+  jq -nc --arg type "$1" --rawfile text "$folder/errors" '{outcome: "failed", error: {type: $type, message: $text[:4000]}}'
+}
+
+settle() {
+  persist "$folder/settled" /claims/settle "$(jq -c --arg w "$worker" --arg id "$id" --argjson attempt "$attempt" \
+    '{worker: $w, settlements: [{id: $id, attempt: $attempt} + .]}' "$folder/settlement")"
+}
+
 run() {
   id=$(jq -r .id "$folder/job"); attempt=$(jq .attempt "$folder/job"); type=$(jq -r .type "$folder/job")
   timeout=$(jq '.timeout // empty' "$folder/job"); beat_after=$(jq .beat_after "$folder/claim.answer")
@@ -76,17 +87,21 @@ run() {
   while kill -0 $handler 2>/dev/null; do wait $handler; code=$?; done  # a signal interrupts the first wait
   [ -z "$limiting" ] || end_handler "$limiting"
   if [ -e "$folder/cancelled" ]; then
-    settlement='{"outcome": "cancelled"}'
-  elif [ $code = 0 ]; then
-    settlement=$(jq -c '{outcome: "completed", result: .}' "$folder/result" 2>/dev/null)
-    [ -n "$settlement" ] || settlement='{"outcome": "completed"}'
+    echo '{"outcome": "cancelled"}'
+  elif [ $code != 0 ]; then
+    failed "exit $code"
   else
-    settlement=$(jq -nc --arg code "exit $code" --rawfile text "$folder/errors" \
-      '{outcome: "failed", error: {type: $code, message: $text}}')
+    jq -cs 'if length > 1 then error("more than one result") else {outcome: "completed", result: .[0]} end' \
+      "$folder/result" 2>"$folder/errors" || failed InvalidResult
+  fi >"$folder/settlement"
+  if ! settle; then
+    new_id
+  elif jq -e '.settlements[0].answer == "invalid"' "$folder/settled.answer" >/dev/null; then
+    # What the server does not take, such as a result that is too large, has failed.
+    jq -r '.settlements[0].problem' "$folder/settled.answer" >"$folder/errors"
+    failed InvalidResult >"$folder/settlement"
+    settle || new_id
   fi
-  body=$(jq -nc --arg w "$worker" --arg id "$id" --argjson attempt "$attempt" --argjson settlement "$settlement" \
-    '{worker: $w, settlements: [{id: $id, attempt: $attempt} + $settlement]}')
-  persist "$folder/settled" /claims/settle "$body" || new_id
   end_handler "$beating"  # not before: the lease must last until the settlement is answered
 }
 

@@ -11,6 +11,7 @@ from tests.server.test_workers import ended, settle
 from windlass import App, GroupHandle, JobCancelled, StoreUnavailable, chain, group
 from windlass.client.tasks.task import Task
 from windlass.core.jobs.outcome import Settlement
+from windlass.store.records import Settled
 
 TYPES = ["mail.welcome", "mail.total"]
 
@@ -91,6 +92,30 @@ async def test_a_settlement_that_is_repeated_changes_nothing_and_always_runs_onc
     assert handle.then is not None
     assert handle.always is not None
     assert sorted(found) == sorted([handle.then.id, handle.always.id])
+
+
+async def test_a_group_whose_watcher_could_not_be_settled_is_looked_after_again(
+    app: App, work: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = await enqueue(app)
+    worker = RestWorker(work)
+    jobs = await worker.claim()
+    store = (await app._ready()).jobs
+    settled = store.settle
+    failures: list[Settlement] = []
+
+    async def settle_or_fail(settlements: Sequence[Settlement]) -> list[Settled]:
+        if not failures and settlements[0].id == handle.id:
+            failures.append(settlements[0])
+            raise StoreUnavailable("it is away")
+        return await settled(settlements)
+
+    monkeypatch.setattr(store, "settle", settle_or_fail)
+    assert await settle(work, *[ended(job, result="1") for job in jobs]) == ["settled"] * 3
+    last = await worker.until("mail.total")
+    assert await settle(work, ended(last, result=3)) == ["settled"]
+    assert await handle.aresult(timeout=10) == 3
+    assert len(failures) == 1
 
 
 async def test_a_chain_in_a_group_ends_without_a_python_worker(app: App, work: Client) -> None:

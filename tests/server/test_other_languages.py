@@ -30,6 +30,10 @@ const worker = new Worker({
   slots: 10,
   handlers: {
     quick: async ({ n }) => n,
+    large: async () => 10n,
+    odd: async () => { throw { name: 7, message: { code: 1 } } },
+    half: async () => { throw new Error('cut \\ud83d') },
+    chatty: async (_payload, { log }) => { for (let n = 0; n < 250; n++) log(`${n}`) },
     fail: async () => { throw new RangeError('not this one') },
     nap: async (_payload, { job }) => { if (job.attempt === 1) throw new Snooze(0.1); return 'rested' },
     wait: async ({ file }, { signal, log, progress }) => {
@@ -122,6 +126,17 @@ def test_a_worker_in_javascript_runs_jobs_and_ends_when_it_is_told_to(foreign: F
 
 
 @node
+def test_a_result_or_an_error_that_is_not_json_fails_only_its_own_job_in_javascript(foreign: Foreign) -> None:
+    ids = [foreign.app.enqueue(type_, {}, max_attempts=1, timeout=None).id for type_ in ("large", "odd", "half")]
+    chatty = foreign.app.enqueue("chatty", {}, timeout=40 * 86_400).id
+    foreign.javascript()
+    until(lambda: all(job.status == "dead" for job in foreign.jobs(*ids)), "the three are dead")
+    assert [job.error.message[:5] for job in foreign.jobs(*ids) if job.error] == ["Do no", "[obje", "cut \ufffd"]
+    until(lambda: foreign.completed([chatty]), "the last one is completed")
+    assert foreign.jobs(chatty)[0].logs[-1].text == "249"
+
+
+@node
 def test_the_jobs_of_a_killed_worker_in_javascript_run_again(foreign: Foreign) -> None:
     file = foreign.folder / "now"
     ids = [foreign.app.enqueue("wait", {"file": str(file)}).id for _ in range(3)]
@@ -173,6 +188,26 @@ def test_a_worker_in_shell_runs_jobs_and_ends_when_it_is_told_to(foreign: Foreig
     worker.terminate()
     foreign.app.enqueue("mail.welcome", {"user_id": 9})
     assert worker.wait(40) == 0
+
+
+@shell
+def test_a_result_or_an_error_that_is_refused_fails_only_its_own_job_in_shell(foreign: Foreign) -> None:
+    script = foreign.folder / "handlers"
+    script.write_text(
+        "long() { head -c $1 /dev/zero | tr '\\0' x; }\n"
+        "handle_refused() { long 70000 | jq -R .; }\n"
+        "handle_huge() { long 300000 | jq -R .; }\n"
+        "handle_text() { echo two words; }\n"
+        "handle_loud() { long 300000 >&2; return 3; }\n"
+    )
+    types = ["refused", "huge", "text", "loud"]
+    ids = [foreign.app.enqueue(type_, {}, max_attempts=1).id for type_ in types]
+    foreign.shell(TYPES=",".join([*types, "mail.welcome"]), BASH_ENV=str(script))
+    until(lambda: all(job.status == "dead" for job in foreign.jobs(*ids)), "all four are dead")
+    kinds = [job.error.type if job.error else "" for job in foreign.jobs(*ids)]
+    assert kinds == ["InvalidResult", "InvalidResult", "InvalidResult", "exit 3"]
+    last = foreign.app.enqueue("mail.welcome", {"user_id": 1}).id
+    until(lambda: foreign.completed([last]), "the worker goes on")
 
 
 @shell

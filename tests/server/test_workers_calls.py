@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from tests.server.conftest import Client, Connect, enqueue
 from tests.server.test_workers import MAIL, claim, ended, is_waiting, service, settle
 from windlass import App, Fixed
+from windlass.core.own_types import OWN_TYPES
 
 
 @pytest.fixture
@@ -65,6 +66,28 @@ async def test_a_settlement_and_the_next_claim_are_one_call(api: Client, work: C
     body["claim"]["worker"] = "w2"
     refused = await work.post("/claims/settle", json=body)
     assert (refused.status_code, refused.json()["field"]) == (422, "claim.worker")
+
+
+async def test_a_settle_call_with_a_claim_that_is_refused_settles_nothing(api: Client, work: Client) -> None:
+    await enqueue(api)
+    (job,) = await claim(work, 1)
+    body = {"worker": "w1", "settlements": [ended(job)], "claim": {"worker": "w1", "claim": 2, **MAIL, "limit": 101}}
+    refused = await work.post("/claims/settle", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (422, "claim.limit")
+    assert await settle(work, ended(job)) == ["settled"]
+
+
+async def test_types_of_our_own_are_not_claimed_by_rest_workers_nor_shown_as_theirs(
+    app: App, api: Client, work: Client
+) -> None:
+    for own in sorted(OWN_TYPES):
+        claimed = await work.post("/claims", json={"worker": "w1", "claim": 1, "queues": ["a"], "types": [own]})
+        assert (claimed.status_code, claimed.json()["field"]) == (422, "types")
+    await claim(work, 1)
+    assert [each.types for each in await app.workers.alist()] == [("mail.welcome",)]
+    assert {each["type"] for each in (await api.get("/types")).json()["types"]} & OWN_TYPES == set()
+    (known,) = await (await app._ready()).workers.list()
+    assert "windlass.group" in known.types  # so that groups in its queue are not set aside
 
 
 async def test_a_crash_of_one_job_in_its_own_process_counts_as_one(app: App, api: Client, work: Client) -> None:

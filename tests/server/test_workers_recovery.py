@@ -1,5 +1,6 @@
 """REST workers after lost answers, restarts of servers and changes from one server to another: no job is stuck."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
@@ -7,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.server.conftest import Client, Connect, enqueue
-from tests.server.test_workers import claim, ended, fall_silent, service, settle
+from tests.server.test_workers import claim, ended, fall_silent, is_waiting, service, settle
 from windlass import App
 from windlass.core.moments import SECOND
 from windlass.server import asgi
@@ -72,6 +73,30 @@ async def test_a_claim_of_several_queues_is_repeated_at_another_server(
     assert [job["id"] for job in await claim(work, 2, limit=1, queues=BOTH)] == [taken]
     await enqueue(api, 2)
     assert [job["id"] for job in await claim(second, 2, limit=1, queues=BOTH)] == [taken]
+
+
+async def test_a_claim_that_is_repeated_while_it_still_waits_gets_the_job_that_the_first_one_took(
+    served: Starlette, api: Client, work: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.server.workers.long_polls.WOKEN", 1)
+    monkeypatch.setattr("windlass.server.workers.claims.CHECK_SECONDS", 0.1)
+    both = [asyncio.create_task(claim(work, 1, wait=5)) for _ in range(2)]
+    while sum(map(len, service(served).polls._waiting.values())) < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    id_ = await enqueue(api)
+    assert [[job["id"] for job in each] for each in await asyncio.gather(*both)] == [[id_], [id_]]
+
+
+async def test_a_claim_that_still_waits_after_a_later_one_takes_nothing(
+    served: Starlette, api: Client, work: Client
+) -> None:
+    forgotten = asyncio.create_task(claim(work, 1, wait=5, limit=1))
+    await is_waiting(served)
+    assert await claim(work, 1) == []
+    assert await claim(work, 2) == []
+    id_ = await enqueue(api)
+    assert await forgotten == []
+    assert [job["id"] for job in await claim(work, 3)] == [id_]
 
 
 async def test_the_largest_number_of_a_claim_is_repeated_too(api: Client, work: Client) -> None:

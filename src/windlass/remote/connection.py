@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from windlass.errors import ConfigError, StoreUnavailable
-from windlass.remote.problems import error_of
+from windlass.remote.problems import NOT_WINDLASS, error_of
 from windlass.server.operation import PREFIX, etag
 from windlass.server.problem import Problem
 
@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 SERVER_VARIABLE = "WINDLASS_SERVER"
 TOKEN_VARIABLE = "WINDLASS_TOKEN"
+MAX_PORT = 65_535
 
 
 class _OwnCalls(logging.Filter):
@@ -39,12 +40,13 @@ class Connection:
     """A server and a token; one pool of connections for each event loop."""
 
     def __init__(self, server: str | None, token: str | None, seconds: float | None) -> None:
-        self.server = (server or os.environ.get(SERVER_VARIABLE, "")).rstrip("/")
-        if not self.server.startswith(("http://", "https://")):
-            raise ConfigError(f"server {self.server!r} should be a URL such as https://jobs.example.com")
-        self.token = token or os.environ.get(TOKEN_VARIABLE, "")
+        self.server = _checked_server((server or os.environ.get(SERVER_VARIABLE, "")).rstrip("/"))
+        # A file with a token ends with a newline, which is not part of it.
+        self.token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip()
         if not self.token:
             raise ConfigError(f"there is no token for {self.server}: set {TOKEN_VARIABLE}, or give token=")
+        if not (self.token.isascii() and self.token.isprintable()):
+            raise ConfigError(f"the token for {self.server} has characters that no token has: was it copied whole?")
         self._seconds = seconds
         _OwnCalls.servers.add(f"{self.server}/")
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
@@ -88,9 +90,14 @@ class Connection:
             raise StoreUnavailable(f"{self.server}: {_said(error)}", maybe_done=method != "GET") from error
         if response.status_code >= 400:
             raise error_of(_problem(response))
-        if kind is type(None):
+        if kind is type(None) and response.is_success:
             return None
-        return msgspec.json.decode(response.content, type=kind)
+        try:
+            if response.is_success:
+                return msgspec.json.decode(response.content, type=kind)
+        except msgspec.MsgspecError:
+            pass
+        raise StoreUnavailable(f"{self.server}: {_foreign(response)}", maybe_done=method != "GET", lasting=True)
 
     async def close(self) -> None:
         """Close the connections of this event loop."""
@@ -102,10 +109,32 @@ class Connection:
         loop = asyncio.get_running_loop()
         found = self._clients.get(loop)
         if found is None:
-            found = self._clients[loop] = httpx.AsyncClient(
-                base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=self._seconds
-            )
+            try:
+                found = self._clients[loop] = httpx.AsyncClient(
+                    base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=self._seconds
+                )
+            except (ImportError, ValueError) as error:
+                raise ConfigError(f"the proxy of the environment for {self.server} cannot be used: {error}") from None
         return found
+
+
+def _checked_server(server: str) -> str:
+    """The address, if it can be one. It is shown in logs, so it has no password."""
+    try:
+        url = httpx.URL(server)
+    except httpx.InvalidURL as error:
+        raise ConfigError(f"server {server!r} is not a URL: {error}") from None
+    if url.userinfo:
+        raise ConfigError(f"server {url.host} should have no user and password: the token goes into {TOKEN_VARIABLE}")
+    if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > MAX_PORT or url.query or url.fragment:
+        raise ConfigError(f"server {server!r} should be a URL such as https://jobs.example.com")
+    return server
+
+
+def _foreign(response: httpx.Response) -> str:
+    """Of an answer that is none of ours, such as a page for people, or a proxy's redirection."""
+    to = f" to {response.headers['location']}" if response.is_redirect else ""
+    return f"{response.status_code} {response.reason_phrase}{to}, which is not the answer of a Windlass server"
 
 
 def _problem(response: httpx.Response) -> Problem:
@@ -113,8 +142,7 @@ def _problem(response: httpx.Response) -> Problem:
         return msgspec.json.decode(response.content, type=Problem)
     except msgspec.MsgspecError:
         # A proxy in between may answer in its own way.
-        title = f"{response.status_code} {response.reason_phrase}"
-        return Problem(status=response.status_code, code="not_windlass", title=title, maybe_done=True)
+        return Problem(status=response.status_code, code=NOT_WINDLASS, title=_foreign(response), maybe_done=True)
 
 
 def _said(error: Exception) -> str:

@@ -7,6 +7,9 @@ from windlass import errors
 from windlass.client.verbs.flows import FlowNotFound
 from windlass.server.problem import Problem
 
+NOT_WINDLASS = "not_windlass"
+"""The code of an answer that is not a server's own: of a proxy in between, or of another address."""
+
 
 class RemoteRefused(errors.WindlassError):
     """The server refuses the call: no valid token, a missing scope, a limit."""

@@ -146,7 +146,7 @@ async def list_workers(call: Call) -> Answer:
 async def list_types(call: Call) -> Answer:
     """Types, by name."""
     rights = call.caller.rights
-    workers = [worker for worker in await call.app.workers.alist() if any(map(rights.covers_queue, worker.queues))]
+    workers = [worker for worker in await call.app.workers.alist() if _is_seen(call, worker)]
     known = {each.type: each for each in call.app.registry if rights.covers_queue(_queue_of(each))}
     names = {type_ for worker in workers for type_ in worker.types} | set(known)
     return Answer(
@@ -249,7 +249,8 @@ def _add_to_group(groups: dict[tuple[str, str | None], DeadGroup], end: JobEnd) 
 
 def _is_seen(call: Call, worker: WorkerInfo) -> bool:
     rights = call.caller.rights
-    return any(map(rights.covers_queue, worker.queues)) and any(map(rights.covers_type, worker.types))
+    in_queues = not rights.queues or any(map(rights.covers_queue, worker.queues))
+    return in_queues and (not rights.types or any(map(rights.covers_type, worker.types)))
 
 
 def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:

@@ -11,14 +11,17 @@ const SECONDS: u64 = 60;
 pub struct Server {
     /// `host:port`.
     host: String,
+    /// Of the path, if the server is mounted in another app.
+    prefix: String,
     token: String,
 }
 
 impl Server {
     pub fn new(address: &str, token: String) -> Server {
-        let host = address.strip_prefix("http://").expect("WINDLASS_SERVER must begin with http://").trim_end_matches('/');
-        let port = if host.contains(':') { "" } else { ":80" };
-        Server { host: format!("{host}{port}"), token }
+        let address = address.strip_prefix("http://").expect("WINDLASS_SERVER must begin with http://").trim_end_matches('/');
+        let (host, prefix) = address.split_at(address.find('/').unwrap_or(address.len()));
+        let port = if host.rsplit(']').next().is_some_and(|end| end.contains(':')) { "" } else { ":80" };
+        Server { host: format!("{host}{port}"), prefix: prefix.to_string(), token }
     }
 
     /// The status and the answer; an error if the connection failed, so that it is not known whether the server acted.
@@ -27,10 +30,12 @@ impl Server {
         connection.set_read_timeout(Some(Duration::from_secs(SECONDS)))?;
         connection.set_write_timeout(Some(Duration::from_secs(SECONDS)))?;
         let body = body.to_string();
+        // 1.0: then no proxy sends the answer in chunks.
         write!(
             connection,
-            "POST /api/v1{path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+            "POST {}/api/v1{path} HTTP/1.0\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            self.prefix,
             self.host,
             self.token,
             body.len()

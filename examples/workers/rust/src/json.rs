@@ -20,6 +20,11 @@ pub fn number(value: impl fmt::Display) -> Json {
     Json::Number(value.to_string())
 }
 
+/// Null for what JSON cannot say: infinite, or not a number.
+pub fn float(value: f64) -> Json {
+    if value.is_finite() { number(value) } else { Json::Null }
+}
+
 pub fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
     Json::Object(fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
 }

@@ -1,7 +1,7 @@
 //! The worker: it can be copied as it is. Handlers are in main.rs.
 
 use crate::http::Server;
-use crate::json::{number, object, text, Json};
+use crate::json::{float, number, object, text, Json};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -11,6 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep, spawn};
 use std::time::{Duration, Instant};
+
+/// Log lines in one note, and letters in one line: more is refused or cut by the server.
+const MAX_LINES: usize = 200;
+const MAX_LINE: usize = 1000;
 
 /// Why a handler did not return a result.
 pub enum Failure {
@@ -48,7 +52,11 @@ impl Context {
     }
 
     pub fn log(&self, line: &str) {
-        self.lines.lock().unwrap().push(line.to_string());
+        self.lines.lock().unwrap().push(line.chars().take(MAX_LINE).collect());
+    }
+
+    fn has_news(&self) -> bool {
+        !self.lines.lock().unwrap().is_empty() || self.progress.lock().unwrap().is_some()
     }
 }
 
@@ -93,6 +101,10 @@ impl Worker {
         });
         let id = self.state.lock().unwrap().id.clone();
         let _ = self.server.post("/claims/end", &object([("worker", text(id))]));
+    }
+
+    fn is_current(&self, worker: &str) -> bool {
+        self.state.lock().unwrap().id == worker
     }
 
     fn is_idle(&self) -> bool {
@@ -143,7 +155,9 @@ impl Worker {
         let (this, worker) = (self.clone(), worker.to_string());
         spawn(move || {
             let settlement = this.perform(&context);
-            this.send_notes(&worker, vec![context]); // notes of an attempt that is settled are not kept
+            while this.is_current(&worker) && context.has_news() {
+                this.send_notes(&worker, vec![context.clone()]); // notes of an attempt that is settled are not kept
+            }
             let mut state = this.state.lock().unwrap();
             if state.id == worker {
                 state.settlements.push(settlement);
@@ -157,7 +171,7 @@ impl Worker {
             .unwrap_or_else(|_| Err(Failure::Failed("Panic".into(), "the handler panicked".into())));
         let (name, more) = match outcome {
             Ok(result) => ("completed", ("result", result)),
-            Err(Failure::Snooze(seconds)) => ("snoozed", ("after", number(seconds))),
+            Err(Failure::Snooze(seconds)) => ("snoozed", ("after", float(seconds))),
             Err(Failure::Cancelled) => ("cancelled", ("reason", Json::Null)),
             Err(Failure::Failed(kind, message)) => {
                 ("failed", ("error", object([("type", text(kind)), ("message", text(message))])))
@@ -236,7 +250,7 @@ impl Worker {
     fn persist(&self, path: &str, body: &Json) -> Option<Json> {
         let mut pause = 0.1;
         loop {
-            if self.state.lock().unwrap().id != body.get("worker").as_str() {
+            if !self.is_current(body.get("worker").as_str()) {
                 return None;
             }
             match self.server.post(path, body) {
@@ -272,12 +286,14 @@ fn key(of: &Json) -> Key {
 }
 
 fn note(context: &Context) -> Option<Json> {
-    let lines: Vec<Json> = std::mem::take(&mut *context.lines.lock().unwrap()).into_iter().map(text).collect();
+    let mut said = context.lines.lock().unwrap();
+    let count = said.len().min(MAX_LINES);
+    let lines: Vec<Json> = said.drain(..count).map(text).collect();
     let progress = context.progress.lock().unwrap().take();
     if lines.is_empty() && progress.is_none() {
         return None;
     }
-    let (done, total) = progress.map_or((Json::Null, Json::Null), |(done, total)| (number(done), number(total)));
+    let (done, total) = progress.map_or((Json::Null, Json::Null), |(done, total)| (float(done), float(total)));
     let (id, attempt) = (context.job.get("id").clone(), context.job.get("attempt").clone());
     Some(object([("id", id), ("attempt", attempt), ("done", done), ("total", total), ("lines", Json::List(lines))]))
 }

@@ -9,6 +9,7 @@ from windlass.client.verbs.filters import TaskType, type_name
 from windlass.client.verbs.group import Verbs
 from windlass.core.moments import DAY, SECOND, Duration, Micros, duration
 from windlass.core.names import check_name
+from windlass.core.own_types import without_own
 from windlass.core.stats.meter import METER_RETENTION, Recent
 from windlass.core.stats.samples import HOUR, MINUTE, SAMPLE_RETENTION
 from windlass.core.stats.timeline import By, Timeline, sample_window
@@ -79,9 +80,10 @@ class Workers(Verbs):
     """The workers of the store."""
 
     async def alist(self) -> list[WorkerInfo]:
-        """The live workers."""
+        """The live workers, with the types of their apps: those of our own jobs are left out."""
         store = await self._home._ready()
-        return await store.workers.list()
+        found = await store.workers.list()
+        return [msgspec.structs.replace(each, types=without_own(each.types)) for each in found]
 
     list = blocking(alist)
 

@@ -6,6 +6,9 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+import msgspec
+from msgspec import Raw
+
 from windlass.core.jobs.job import Claimed, Enqueued, NewJob
 from windlass.core.jobs.outcome import Settlement
 from windlass.errors import InvalidOption, LeaseLost
@@ -102,22 +105,18 @@ class RestJobs(Elsewhere):
         found: list[SettledItem] = []
         for batch in _batches(bodies):
             try:
-                said = await self._session.call(
-                    runner, "/claims/settle", SettleAnswer, SettleBody(worker=runner, settlements=batch)
-                )
+                said = await self._send(runner, batch)
+                wrong = [
+                    refused_body(body, item.problem or "")
+                    for body, item in zip(batch, said.settlements, strict=True)
+                    if item.answer is ItemAnswer.INVALID
+                ]
+                found += [item for item in said.settlements if item.answer is not ItemAnswer.INVALID]
+                if wrong:
+                    again = await self._send(runner, wrong)
+                    found += [item for item in again.settlements if item.answer is not ItemAnswer.INVALID]
             except LeaseLost:
                 return found
-            wrong = [
-                refused_body(body, item.problem or "")
-                for body, item in zip(batch, said.settlements, strict=True)
-                if item.answer is ItemAnswer.INVALID
-            ]
-            found += [item for item in said.settlements if item.answer is not ItemAnswer.INVALID]
-            if wrong:
-                again = await self._session.call(
-                    runner, "/claims/settle", SettleAnswer, SettleBody(worker=runner, settlements=wrong)
-                )
-                found += [item for item in again.settlements if item.answer is not ItemAnswer.INVALID]
         return found
 
     async def _send(self, runner: str, batch: list[SettlementBody]) -> SettleAnswer:
@@ -151,7 +150,8 @@ def _batches(bodies: Sequence[SettlementBody]) -> Iterator[list[SettlementBody]]
     batch: list[SettlementBody] = []
     size = 0
     for body in bodies:
-        length = len(body.result) if hasattr(body.result, "__len__") else 0
+        length = len(body.result) if isinstance(body.result, Raw) else 0
+        length += 0 if body.error is None else len(msgspec.json.encode(body.error))
         if batch and (len(batch) == MAX_SETTLED or size + length > MAX_BATCH_BYTES):
             yield batch
             batch, size = [], 0

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from windlass.core.ids import JobId
 from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.remote.connection import Connection
-from windlass.remote.problems import RemoteRefused, TokenRefused
+from windlass.remote.problems import NOT_WINDLASS, RemoteRefused, TokenRefused
 from windlass.server.workers.records import HeldAnswer, HeldJob
 from windlass.server.workers.registry import WorkerNotFound
 from windlass.store.records import CancelRequest, WorkerInfo
@@ -69,6 +69,8 @@ class WorkSession:
 def understood(error: RemoteRefused) -> StoreUnavailable | RemoteRefused:
     """A refusal as the store's error that it amounts to: wait, give up, or the call was wrong."""
     problem = error.problem
+    if problem.code == NOT_WINDLASS:  # a proxy whose server is away may answer 404 or 403
+        return StoreUnavailable(problem.title, maybe_done=True, lasting=problem.status < 500)
     if problem.status in (401, 403):
         return TokenRefused(f"the server refuses the token: {problem.title}")
     if problem.status in (408, 429) or problem.status >= 500:

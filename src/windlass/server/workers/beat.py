@@ -22,6 +22,8 @@ from windlass.server.workers.service import lease_of, service_of
 from windlass.store.records import Note
 
 MAX_LINE = 1_000
+MAX_BEAT_BODY = 8 * 1024 * 1024
+"""Ten notes with all their lines fit, in any script."""
 
 
 async def beat(call: Call) -> Answer:
@@ -77,6 +79,7 @@ OPERATIONS = (
         handler=beat,
         summary="Renew a worker's lease",
         body=BeatBody,
+        max_body=MAX_BEAT_BODY,
         answers={200: BeatAnswer},
     ),
     Operation(

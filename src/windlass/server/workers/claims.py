@@ -1,6 +1,7 @@
 """Claims of REST workers: POST /claims."""
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -9,6 +10,7 @@ from windlass.core.jobs.job import Claimed, JobError
 from windlass.core.jobs.outcome import Policy, Raised, decide, is_suspect, requeue
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.names import check_name
+from windlass.core.own_types import OWN_TYPES
 from windlass.core.tokens import Scope
 from windlass.errors import BlobUnavailable, InvalidOption, InvalidPayload, LeaseLost
 from windlass.server.operation import Answer, Call, Operation
@@ -40,15 +42,15 @@ _random = Random()
 
 async def claim_jobs(call: Call) -> Answer:
     """Claim jobs; wait for them if there are none. A worker's first claim opens its lease."""
-    return Answer(await claim_for(call, call.body))
+    return Answer(await claim_for(call, checked_claim(call, call.body)))
 
 
-async def claim_for(call: Call, given: ClaimBody) -> ClaimAnswer:
-    """The answer to a claim."""
-    body, service = _checked(call, given), service_of(call)
+async def claim_for(call: Call, body: ClaimBody) -> ClaimAnswer:
+    """The answer to a claim that was checked."""
+    service = service_of(call)
     worker = await service.workers.open(call.caller, body.worker, _info(body))
     service.groups.serve(body.queues)
-    worker.polls += 1
+    worker.polls, worker.latest = worker.polls + 1, max(worker.latest, body.claim)
     try:
         jobs = await _poll(call, service, worker, body)
     except LeaseLost:
@@ -65,23 +67,31 @@ async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: Cl
         return []
     loop, want = asyncio.get_running_loop(), Want(queues, tuple(body.types))
     ends = loop.time() + body.wait
+    is_last = False
     while True:
+        if body.claim < worker.latest:
+            return []  # it was repeated and answered since: jobs that this one takes would be lost with its answer
         jobs = await _claim(call, service, worker, body)
-        if jobs or service.polls.stopping or not await _wait(call, service, want, ends):
+        if jobs:
+            worker.given = body.claim
+        # The same claim may wait twice, since its caller repeats it while its first connection is dead unnoticed.
+        # What the other one took is for both: without it the job would be held by a worker that does not know it.
+        if jobs or is_last or not await _wait(call, service, want, ends, lambda: worker.given == body.claim):
             return jobs
+        is_last = worker.given == body.claim
 
 
-async def _wait(call: Call, service: WorkerService, want: Want, ends: float) -> bool:
+async def _wait(call: Call, service: WorkerService, want: Want, ends: float, is_taken: Callable[[], bool]) -> bool:
     """Until a claim may find a job; False if the time is over, or the caller gone: its answer would be lost.
 
     It makes no call to the store: one look for all waiting claims says when to claim.
     """
     loop = asyncio.get_running_loop()
-    while (left := ends - loop.time()) > 0:
+    while not service.polls.stopping and (left := ends - loop.time()) > 0:
         is_woken = await service.polls.wait(want, min(left, CHECK_SECONDS))
         if not await _is_connected(call):
             return False
-        if is_woken:
+        if is_woken or is_taken():
             return True
     return False
 
@@ -154,7 +164,8 @@ def _quota(body: ClaimBody, queue: str, limit: int) -> int:
     return min(limit, body.limits.get(queue, limit))
 
 
-def _checked(call: Call, body: ClaimBody) -> ClaimBody:
+def checked_claim(call: Call, body: ClaimBody) -> ClaimBody:
+    """The claim with each name once; raises InvalidInput, OutsideLimits or NeedsAsgi."""
     check_name(body.worker, "worker")
     _check_range("claim", body.claim, 0, MAX_NUMBER)
     _check_range("limit", body.limit, 0, MAX_CLAIMED)
@@ -171,7 +182,8 @@ def _checked(call: Call, body: ClaimBody) -> ClaimBody:
     if len(body.host) > MAX_HOST or not body.host.isprintable():
         raise InvalidOption("host", f"must be at most {MAX_HOST} printable characters")
     for name in body.types:
-        check_name(name, "types")
+        if check_name(name, "types") in OWN_TYPES:
+            raise InvalidOption("types", f"{name} is a type of Windlass itself, whose jobs are not for REST workers")
     for name in body.queues:
         call.caller.need_queue(check_name(name, "queues"))
     for name in body.types:

@@ -6,6 +6,7 @@ queues that its REST workers serve, under a lease of its own. Any other worker o
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import Iterable
 from random import Random
@@ -21,7 +22,7 @@ from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.ids import new_runner_id, runner_id
 from windlass.core.jobs.job import Claimed, Job, JobError, Progress
-from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, decide
+from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, decide, requeue
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.moments import SECOND, Micros
 from windlass.core.status import Status
@@ -38,6 +39,7 @@ LOOK_SECONDS = 1.0
 """Between two looks for groups that a process elsewhere woke."""
 MAX_CLAIMED = 20
 PREFIX = "rest-groups-"
+_log = logging.getLogger("windlass.server")
 _random = Random()
 
 
@@ -55,6 +57,8 @@ class RestGroups:
         self._runner = ""
         self._renewed: Micros = 0
         self._claims = 0
+        self._has_failed = False
+        """Whether the last round may have left jobs that it claimed."""
 
     def serve(self, queues: Iterable[str]) -> None:
         """A REST worker asks for jobs of these queues."""
@@ -86,10 +90,12 @@ class RestGroups:
         while self._queues:
             try:
                 found = await self._round(await self._app._ready())
-            except StoreUnavailable:
-                found = 0
             except LeaseLost:
                 self._runner, found = "", 0
+            except Exception as error:
+                if not isinstance(error, StoreUnavailable):
+                    _log.exception("running the jobs of groups failed")
+                self._has_failed, found = True, 0
             if not found:
                 await self._pause()
             oldest = since_boot() - 2 * self._lease
@@ -106,6 +112,8 @@ class RestGroups:
     async def _round(self, store: Store) -> int:
         """Run the jobs of groups that are due; returns how many."""
         await self._keep_lease(store)
+        if self._has_failed:
+            await self._put_back(store)
         queues = tuple(self._queues)
         if not await store.signals.has_work(queues, GROUP_TYPES):
             return 0
@@ -119,8 +127,17 @@ class RestGroups:
         )
         jobs = await store.jobs.claim(request)
         self._claims += 1
-        await asyncio.gather(*(self._work(store, job) for job in jobs))
+        ended = await asyncio.gather(*(self._work(store, job) for job in jobs), return_exceptions=True)
+        for error in filter(None, ended):
+            raise error
         return len(jobs)
+
+    async def _put_back(self, store: Store) -> None:
+        """Requeue what a round left unsettled: its lease goes on, so nothing else would."""
+        left = [each for each in await store.jobs.held(self._runner) if each.claim < self._claims]
+        if left:
+            await store.jobs.settle([requeue(each.id, each.queue, each.attempt) for each in left])
+        self._has_failed = False
 
     async def _keep_lease(self, store: Store) -> None:
         now = since_boot()

@@ -67,6 +67,10 @@ class RestWorker(msgspec.Struct, eq=False):
     heard_at: Micros = 0
     polls: int = 0
     """Its open claims."""
+    latest: int = -1
+    """The highest number of its claims here."""
+    given: int = -1
+    """The number of its last claim that got jobs here."""
     claimed: dict[tuple[JobId, int], Given] = {}
     """Jobs that it got from this server, and has not settled here."""
     alone: tuple[JobId, int] | None = None
@@ -82,6 +86,10 @@ class RestWorker(msgspec.Struct, eq=False):
 
 class _Record(msgspec.Struct, frozen=True):
     owner: str
+
+    @property
+    def text(self) -> str:
+        return msgspec.json.encode(self).decode()
 
 
 class RestWorkers:
@@ -107,8 +115,8 @@ class RestWorkers:
             worker = await self._add(caller, id_, info)
         elif worker.info is None or not _is_same(worker.info, info):
             await (await self._app._ready()).workers.beat(info)
+        worker = self._hear(worker)
         worker.info = info
-        self._hear(worker)
         return worker
 
     async def get(self, caller: Caller, id_: str) -> RestWorker:
@@ -116,8 +124,7 @@ class RestWorkers:
         worker = await self._find(caller, check_name(id_, "worker"))
         if worker is None:
             raise WorkerNotFound(id_)
-        self._hear(worker)
-        return worker
+        return self._hear(worker)
 
     async def renew(self, worker: RestWorker) -> None:
         """Renew its lease now. Raises LeaseLost."""
@@ -153,12 +160,14 @@ class RestWorkers:
             store = await self._app._ready()
             await self.meters.flush(store.stats)
 
-    def _hear(self, worker: RestWorker) -> None:
+    def _hear(self, worker: RestWorker) -> RestWorker:
+        """The worker as this server knows it: calls that found it at the same moment share it."""
+        worker = self._known.setdefault(worker.id, worker)
         worker.heard_at = since_boot()
-        self._known[worker.id] = worker
         if self._keeping is None or self._keeping.done():
             self._looked_at = since_boot()
             self._keeping = asyncio.create_task(self._keep())
+        return worker
 
     async def _find(self, caller: Caller, id_: str) -> RestWorker | None:
         worker = self._known.get(id_)
@@ -183,7 +192,7 @@ class RestWorkers:
 
     async def _add(self, caller: Caller, id_: str, info: WorkerInfo) -> RestWorker:
         store, worker = await self._app._ready(), RestWorker(id_, caller.id)
-        existing = await store.documents.add(KIND, id_, _text(caller.id))
+        existing = await store.documents.add(KIND, id_, _Record(caller.id).text)
         if existing is not None and msgspec.json.decode(existing.data, type=_Record).owner != caller.id:
             raise WorkerNotFound(id_)
         request = LeaseRequest(runner=worker.runner, worker=PREFIX + id_, length=2 * self.lease)
@@ -195,7 +204,7 @@ class RestWorkers:
         """Its lease is gone. That it has ended is kept for a day: its id is not used again."""
         self._known.pop(worker.id, None)
         self._observed.pop(worker.id, None)
-        await store.documents.add(ENDED, worker.id, _text(worker.owner), DAY)
+        await store.documents.add(ENDED, worker.id, _Record(worker.owner).text, DAY)
         await store.documents.delete(KIND, [worker.id])
 
     async def _keep(self) -> None:
@@ -279,22 +288,9 @@ class RestWorkers:
 
 def _info(id_: str) -> WorkerInfo:
     """Of a worker whose claims no server remembers: its next one tells the rest."""
-    return WorkerInfo(
-        id=PREFIX + id_,
-        host="",
-        pid=0,
-        version=__version__,
-        queues=(),
-        types=(),
-        processes=1,
-        slots=1,
-        rest=True,
-    )
+    known = {"host": "", "pid": 0, "version": __version__, "queues": (), "types": ()}
+    return msgspec.convert({"id": PREFIX + id_, **known, "processes": 1, "slots": 1, "rest": True}, WorkerInfo)
 
 
 def _is_same(known: WorkerInfo, info: WorkerInfo) -> bool:
     return (known.queues, known.types, known.slots) == (info.queues, info.types, info.slots)
-
-
-def _text(owner: str) -> str:
-    return msgspec.json.encode(_Record(owner)).decode()

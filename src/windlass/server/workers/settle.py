@@ -12,13 +12,15 @@ from windlass.core.flow.queue import QueueRules
 from windlass.core.jobs.job import Claimed, JobError
 from windlass.core.jobs.outcome import Crashed, Done, Outcome, Policy, Raised, Requeued, Settlement, completed, decide
 from windlass.core.jobs.retry import DEFAULT_POLICY
+from windlass.core.names import with_field
 from windlass.core.text import cut, printable
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
 from windlass.server.operation import Answer, Call, Operation
-from windlass.server.workers.claims import claim_for
+from windlass.server.workers.claims import checked_claim, claim_for
 from windlass.server.workers.records import (
     MAX_SETTLED,
+    ClaimBody,
     ItemAnswer,
     SettleAnswer,
     SettleBody,
@@ -49,7 +51,8 @@ Decided = tuple[SettlementBody, Claimed, Settlement]
 async def settle_jobs(call: Call) -> Answer:
     """Record how attempts ended. One that was settled before says `already`, one that is over `stale`."""
     body: SettleBody = call.body
-    if body.claim is not None and body.claim.worker != body.worker:
+    next_claim = None if body.claim is None else _checked_claim(call, body.claim)
+    if next_claim is not None and next_claim.worker != body.worker:
         raise InvalidOption("claim.worker", "must be the worker that settles")
     if not 1 <= len(body.settlements) <= MAX_SETTLED:
         raise InvalidOption("settlements", f"must be 1 to {MAX_SETTLED:,}, not {len(body.settlements):,}")
@@ -73,8 +76,16 @@ async def settle_jobs(call: Call) -> Answer:
         except InvalidInput as error:
             answers[place] = _answer(item, None, str(error))
     await _settle(service, worker, decided, answers)
-    claimed = None if body.claim is None else await claim_for(call, body.claim)
+    claimed = None if next_claim is None else await claim_for(call, next_claim)
     return Answer(SettleAnswer([answers[place] for place in sorted(answers)], claimed))
+
+
+def _checked_claim(call: Call, body: ClaimBody) -> ClaimBody:
+    """Before anything is settled: a call that is refused has no effect."""
+    try:
+        return checked_claim(call, body)
+    except InvalidInput as error:
+        raise with_field(error, f"claim.{error.field}") from None
 
 
 async def _settle(
