@@ -137,7 +137,7 @@ async def test_the_app_around_names_a_caller_and_what_it_may_do(app: App) -> Non
 
 
 async def test_an_e_mail_address_is_a_name(app: App) -> None:
-    grant = ("Ada <ada@example.org>", ["admin"], [])
+    grant: tuple[str, list[str], list[str]] = ("Ada <ada@example.org>", ["admin"], [])
     async with visiting(starlette_host(asgi(app, auth=lambda request: grant))) as browser:
         page = await browser.get(f"{PREFIX}/queues", headers={"accept": "text/html"})
     assert page.status_code == 200

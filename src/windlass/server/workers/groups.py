@@ -151,15 +151,9 @@ class RestGroups:
         self._renewed = now
 
     async def _work(self, store: Store, job: Claimed) -> None:
-        """Until it is settled: the lease goes on, so nothing else would ever run the job."""
-        while True:
-            try:
-                outcome = await self._attempt(store, job)
-                settlement = decide(job, outcome, Policy(DEFAULT_POLICY), _random)
-                await store.jobs.settle([settlement])
-                break
-            except StoreUnavailable:
-                await asyncio.sleep(LOOK_SECONDS)
+        outcome = await self._attempt(store, job)
+        settlement = decide(job, outcome, Policy(DEFAULT_POLICY), _random)
+        await store.jobs.settle([settlement])
         await self.note([(job, settlement.status)])
 
     async def _attempt(self, store: Store, job: Claimed) -> Outcome:
