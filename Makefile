@@ -28,7 +28,7 @@ demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead let
 
 # Processes steal tests from each other at the end. One hash seed: they must collect the same tests in the same order.
 # Twice as many as the cores of a small machine: most tests with processes and servers wait for a part of their time.
-PROCESSES ?= 4
+PROCESSES ?= 3
 PYTEST := PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses $(PROCESSES) --dist worksteal --cache-clear
 
 test: check $(SERVERS)  ## Format, lint, types, layers, and every test that is not marked extended: real stores, processes and signals
