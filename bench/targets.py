@@ -109,11 +109,9 @@ SQLITE_PEERS = (
         drain=PeerRun(5_000, Target(7.0)),
         single=PeerRun(2_000, Target(1.0)),
         note="Huey: its consumer's defaults (one thread), without its log line per task; it keeps no history. It "
-        "looks for work every 0.1 s and, after a longer silence, more rarely (up to 10 s).",
+        "polls every 0.1 s and, after a longer idle time, less often (up to 10 s).",
     ),
-    PeerEntry(
-        name="DBOS", package="dbos", script="dbos_peer.py", note="DBOS: its defaults; it looks for work every second."
-    ),
+    PeerEntry(name="DBOS", package="dbos", script="dbos_peer.py", note="DBOS: its defaults; it polls every second."),
 )
 
 POSTGRES = Targets(
@@ -157,7 +155,7 @@ POSTGRES_PEERS = (
         drain=PeerRun(30_000, Target(7.0)),
         bulk=PeerRun(20_000),
         single=PeerRun(2_000),
-        note="oban: a limit of 200, uvloop, on the newest Python that is here (it needs 3.12). Its table is not "
+        note="oban: a limit of 200, uvloop, on the newest installed Python (it needs 3.12). Its table is not "
         "analysed after filling, which would make it slower.",
     ),
     PeerEntry(
@@ -188,9 +186,9 @@ REDIS = Targets(
     bare="The bare loop is the driver alone: redis-py with hiredis, one connection, three scripts over a sorted set "
     "of ids and a hash for each job, batches of 100, completion after claim, no history.",
     bare_inserts="The bare driver inserts by such a script, 1,000 jobs to a call; one commit per job: one to a call.",
-    bare_wake="The bare wake-up is the driver alone: one process inserts a job and pushes a word in one trip, "
-    "another waits for the word by BLPOP and claims; from just before the trip to the claim's answer.",
-    stored="Every figure ends with the server's answer; it flushes its log once a second, for all alike.",
+    bare_wake="The bare wake-up is the driver alone: one process inserts a job and pushes an item in one call, "
+    "another waits for the item by BLPOP and claims; from just before the call to the claim's answer.",
+    stored="Every figure ends with the server's answer; it flushes its log once a second, also for peers.",
     drain=Target(0.45),
     two_runners=Target(1.0),
     threads=None,
@@ -227,8 +225,8 @@ REDIS_PEERS = (
         script="taskiq_peer.py",
         drain=PeerRun(20_000, _AHEAD),
         single=PeerRun(2_000),
-        note="taskiq: its list broker without results, uvloop, 100 at once. It keeps no history, and a job that was "
-        "popped by a worker that dies is lost.",
+        note="taskiq: its list broker without results, uvloop, 100 at once. It keeps no history, and a job that "
+        "a dying worker has popped is lost.",
     ),
     PeerEntry(
         name="Huey",
@@ -238,7 +236,7 @@ REDIS_PEERS = (
         drain=PeerRun(20_000, _AHEAD),
         single=PeerRun(2_000, Target(0.9)),
         note="Huey: RedisHuey, its consumer's defaults (one thread, blocking pop), without its log line per task. It "
-        "keeps no history, and a job that was popped by a worker that dies is lost.",
+        "keeps no history, and a job that a dying worker has popped is lost.",
     ),
     PeerEntry(
         name="SAQ",
@@ -254,7 +252,7 @@ REDIS_PEERS = (
         script="arq_peer.py",
         drain=PeerRun(5_000, _AHEAD),
         single=PeerRun(2_000),
-        note="arq: uvloop, 100 at once, no results; it looks for work every 0.5 s.",
+        note="arq: uvloop, 100 at once, no results; it polls every 0.5 s.",
     ),
     PeerEntry(
         name="streaQ",
@@ -282,7 +280,7 @@ REDIS_PEERS = (
         drain=PeerRun(2_000, _AHEAD),
         bulk=PeerRun(10_000),
         single=PeerRun(2_000),
-        note="RQ: SimpleWorker, which does not fork for each job and so is its fastest; results are kept for 500 s.",
+        note="RQ: SimpleWorker, its fastest, which does not fork for each job; results are kept for 500 s.",
     ),
     PeerEntry(
         name="bullmq",

@@ -6,8 +6,8 @@ from bench.report import formatting, results
 from bench.report.figures import Section
 from bench.report.results import Report, SectionResult
 from bench.run import Plan, run
-from windlass.cli.output import console, plain
-from windlass.cli.progress import progress
+from windlass.cli.output.progress import progress
+from windlass.cli.output.tables import console, plain
 
 VERDICTS = {"met": "green", "MISSED": "bold red", "not run": "yellow"}
 

@@ -28,7 +28,7 @@ class Drained(msgspec.Struct, frozen=True):
     """A worker that ran until nothing was left."""
 
     wall: float
-    """Seconds from its start to its end, start-up and all."""
+    """Seconds from its start to its end, start-up included."""
     samples: dict[int, list[Sample]]
     """Of each runner, by its process."""
 

@@ -34,8 +34,8 @@ def measure(context: BenchContext) -> Section:
         rows=[*space, Row(name="no-op jobs a day, one runner", unit="jobs", rounds=daily)],
         charts=[bars("What a job takes", space)],
         notes=[
-            f"Payloads of {len(make_jobs(1)[0].payload)} bytes. What the store takes, less what it took before. A "
-            "byte per job is a megabyte per million jobs. On disk, the room of jobs that have ended is used again.",
-            "A day at the rate of the drain is the upper bound, for jobs that do nothing.",
+            f"Payloads of {len(make_jobs(1)[0].payload)} bytes. By how much the store has grown. A "
+            "byte per job is a megabyte per million jobs. On disk, the space of finished jobs is reused.",
+            "Jobs a day: the rate of the drain over 24 hours, an upper bound for jobs that do nothing.",
         ],
     )

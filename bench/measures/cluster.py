@@ -138,7 +138,7 @@ def _section(
         rows=[*work, *costs],
         charts=[bars("Jobs per second, a worker of two runners", work)],
         notes=[
-            "The whole run of `windlass worker --until-empty --processes 2`, start-up and all. Cluster, worker and "
+            "The whole run of `windlass worker --until-empty --processes 2`, with start-up. Cluster, worker and "
             "single server share one machine: three masters have no more processors here than one server has.",
             "Processor time is what the servers report (`used_cpu_user`, `used_cpu_sys`). A server runs one script "
             "at a time, so one queue can reach "

@@ -106,7 +106,7 @@ def _section(context: BenchContext, rates: Rates) -> Section:
         notes=[
             "`windlass worker --until-empty` with default settings, as a process of its own. The time runs from the "
             "first claim to the last completion, as the store recorded them.",
-            f"By the wall clock, start-up and all, one runner took {statistics.median(rates.walls):.1f} s.",
+            f"By the wall clock, start-up included, one runner took {statistics.median(rates.walls):.1f} s.",
             "Without history the store records nothing: there both figures are by the wall clock, less that of a "
             "worker that starts, finds nothing and ends.",
             context.store_bench.targets.bare,

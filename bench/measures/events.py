@@ -16,7 +16,7 @@ HEARD_SECONDS = 60.0
 
 
 def measure(context: BenchContext) -> Section:
-    """Jobs end one after the other, and every listener notes when it hears of each."""
+    """Jobs end one after the other, and every listener records when it receives each event."""
     median: list[float] = []
     worst: list[float] = []
     cpu: list[float] = []
@@ -33,7 +33,7 @@ def measure(context: BenchContext) -> Section:
     ]
     return Section(
         name="events",
-        title=f"Events: {LISTENERS:,} listeners of one server hear of {JOBS} jobs",
+        title=f"Events: {LISTENERS:,} listeners of one server, {JOBS} jobs",
         rows=rows,
         charts=[],
         notes=["From before the call that ends a job to the event at a listener; the listeners are one process."],

@@ -137,9 +137,9 @@ def _section(context: BenchContext, drains: list[Row], claims: list[Row]) -> Sec
         charts=[bars("Drain", drains), bars("A claim of unrelated jobs", claims)],
         notes=[
             "Drains by `windlass worker --until-empty` with default settings and one runner, from the first claim to "
-            "the last completion, as the store recorded them; compared with the same jobs in a queue without rules.",
+            "the last completion, as the store recorded them; compared with the same jobs in a queue without limits.",
             f"Far limits: max_concurrency {FAR.max_concurrency:,} and rate_limit {FAR.rate_limit}.",
-            "Held: another connection holds a snapshot open all the while.",
+            "Held: another connection holds a snapshot open throughout.",
             "The claim: 100 jobs without a key, in a queue in which the others wait for keys that are held.",
         ],
     )

@@ -167,6 +167,6 @@ def _section(context: BenchContext, rows: list[Row]) -> Section:
             "the store recorded them. Everything is enqueued before.",
             f"Callbacks: groups of {SMALL} members, one after the other, by the store's clock.",
             "Celery: a chord. BullMQ: a flow with one parent. Peers without a fan-in of this size are left out.",
-            "Memory: more than the same process needed for a group of 100.",
+            "Memory: beyond what the same process needs for a group of 100.",
         ],
     )

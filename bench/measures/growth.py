@@ -137,7 +137,7 @@ def _section(context: BenchContext, seen: dict[str, Medians], longest: float | N
         notes=[
             f"The store's `claim` in this process, flush to disk included: the median of {context.scale.claims} per "
             "round. Then the claimed jobs are completed, and, untimed, as many new ones enqueued.",
-            "Both: claim and completion of a batch, one after the other, as jobs per second.",
+            "Both: claim and completion of a batch in turn, as jobs per second.",
             "The jobs in history are put there directly, not by draining them.",
         ],
     )

@@ -58,8 +58,8 @@ def measure(context: BenchContext) -> Section:
         rows=[*idle.rows, *_measure(context)],
         notes=[
             *idle.notes,
-            "At so many jobs/s: enqueued one by one at their moments, however late the ones before them are. Every "
-            f"producer is a process. Of {FEW} samples and fewer the worst is given instead of p99.",
+            "Under load, each job is enqueued at a fixed time, even if the jobs before it are late. Every producer "
+            f"is a process. With {FEW} samples or fewer the worst is shown instead of p99.",
         ],
     )
 

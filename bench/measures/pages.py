@@ -87,8 +87,7 @@ async def _read(context: BenchContext, address: str, jobs: int, found: Pages) ->
     await _fill(store.with_timeout(FILL_SECONDS), jobs // 100)
     context.store_bench.fill_history(address, jobs - 3 * (jobs // 100))
     pairs = [(f"queue.{number % QUEUES}", f"type.{number}") for number in range(TYPES)]
-    if not context.store_bench.targets.space:
-        await fill_statistics(store.with_timeout(FILL_SECONDS), context.store_bench, address, pairs)
+    await fill_statistics(store.with_timeout(FILL_SECONDS), context.store_bench, address, pairs)
     token = (await app.tokens.acreate("bench", ["admin"])).text
     (job,) = await store.operator.failures(1)
     served = asgi(app, rate="1000000/s")

@@ -8,7 +8,7 @@ from bench.measures.latency import LatencyRounds
 from bench.report.figures import Bars, Base, Lines, Row, Section, bars
 
 UNIT = "jobs/s"
-TITLE = "Pooler: through PgBouncer in transaction mode, beside a direct line"
+TITLE = "Pooler: through PgBouncer in transaction mode, and directly"
 
 
 class RouteRates(msgspec.Struct):
@@ -54,5 +54,5 @@ def _row(name: str, unit: str, pooled: list[float], direct: list[float]) -> Row:
 NOTES = [
     "PgBouncer with its default pool of 20 connections, on the same machine; worker and producer both go through it.",
     "Through it no statement stays prepared, every verb is framed by BEGIN and COMMIT, and no notification arrives: "
-    "an idle runner looks for work every second at the latest.",
+    "an idle runner polls at least once a second.",
 ]

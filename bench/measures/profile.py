@@ -58,8 +58,8 @@ def measure(context: BenchContext) -> Section:
             "Processor time of the runner's process and its threads, as the kernel counts it in hundredths of "
             "a second, less that of a runner that starts, finds nothing and ends.",
             COUNTING_AT_THE_SERVER if len(counted) > 1 else COUNTING_IN_THE_DRIVER,
-            "By function: cProfile in a run of its own, which makes every call dearer and counts waiting as time; "
-            "read the order, not the sums. Not run from Python 3.12 on, where it cannot tell threads apart.",
+            "By function: cProfile in a run of its own, which makes every call more expensive and counts waiting "
+            "as time; read the order, not the sums. Not run from Python 3.12 on, where it cannot tell threads apart.",
         ],
     )
 

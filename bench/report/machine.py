@@ -23,7 +23,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def busy(self) -> bool:
-        """Whether others had something to do here: then the figures are lower than they could be."""
+        """Whether other processes were busy here: then the figures are lower than on an idle machine."""
         return self.load[0] > 0.5
 
 

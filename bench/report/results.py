@@ -104,7 +104,7 @@ def _where(result: SectionResult) -> str:
     machine = result.machine
     store = ", ".join(value if name == "store" else f"{name} {value}" for name, value in machine.store.items())
     load = " ".join(f"{each:.2f}" for each in machine.load)
-    busy = " (others were at work: do not rely on these figures)" if machine.busy else ""
+    busy = " (the machine was busy: do not rely on these figures)" if machine.busy else ""
     return (
         f"Taken {machine.when} with Windlass {result.version}, {result.rounds} round(s), on {machine.cpu}, "
         f"{machine.cores} cores, {machine.system}, {machine.python}; {store}. Load before the start: {load}{busy}."

@@ -1,6 +1,7 @@
 """The Redis store: a database, by number, for every run."""
 
 import contextlib
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from bench.stores.redis_history import fill
 from bench.targets import REDIS, REDIS_PEERS, PeerEntry
 from windlass.bench.process import BenchFailed
 from windlass.core.jobs.job import DEFAULT_QUEUE
+from windlass.core.stats.meter import INTERVAL
 from windlass.errors import ConfigError
 from windlass.store.open import redact
 from windlass.store.redis.connection.address import Kind, parse_address
@@ -26,6 +28,7 @@ from windlass.store.redis.records.keys import KeyMap
 from windlass.store.redis.records.record import A
 
 CHUNK = 10_000
+SLOT = struct.Struct(">q")
 SECOND = 1_000_000
 REWRITING = 60.0
 
@@ -139,7 +142,16 @@ class RedisBench:
             fill(client, jobs)
 
     def repeat_meters(self, address: str, intervals: int) -> None:
-        """Not needed: pages are measured here without statistics."""
+        """The places of meters begin with their interval."""
+        meters, index = KeyMap().global_keys(("meters", "meter_index"))
+        with self._client(address) as client:
+            found: Any = client.hgetall(meters)
+            newest = max(place[: SLOT.size] for place in found)
+            last = {place[SLOT.size :]: value for place, value in found.items() if place.startswith(newest)}
+            for back in range(1, intervals + 1):
+                head = SLOT.pack(SLOT.unpack(newest)[0] - back * INTERVAL)
+                client.hset(meters, mapping={head + name: value for name, value in last.items()})
+                client.zadd(index, {head + name: 0 for name in last})
 
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
         """There are none."""
