@@ -25,6 +25,9 @@ AWAY = ("test_cut", "test_demo", "test_store_away")
 CALLS = (
     *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_embedded", "test_enqueue", "test_filters"),
     *(
+        "test_failure_tables",
+        "test_fan_in",
+        "test_flow_races",
         "test_flows",
         "test_group_parts",
         "test_groups",
@@ -49,7 +52,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "blobs": {"postgres": ("test_attempt", "test_client", "test_sweep"), "redis": ("test_client", "test_sweep")},
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
     "dashboard": {"postgres": ("test_actions", "test_forms", "test_pages", "test_hostile")},
-    "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
+    "server": dict.fromkeys(("postgres", "redis"), ("test_flow_events", "test_requests", "test_resources")),
     "services": {
         **dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements", "test_webhooks")),
         "redis-cluster": (),

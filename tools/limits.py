@@ -12,8 +12,8 @@ from windlass.core.jobs.retry import Exponential
 from windlass.core.moments import MAX_DURATION, show_duration
 from windlass.core.reference import MAX_BLOB_SIZE
 from windlass.store.open import DEFAULT_ADDRESS
-from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import DEFAULT_SCHEMA, LIBPQ, MAX_CONNECTIONS
+from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.doctor.server import NEWEST, OLDEST
 from windlass.store.postgres.store import CONNECTIONS
 from windlass.store.sqlite.address import DURABILITY, Driver

@@ -10,8 +10,8 @@ of docs/benchmarks/results.json, as far as it was run. Then, for k claimers, N n
     rate = min(k b / T(b), turns b / H(b), N p / (R c))
 
 The first is what claimers ask for. The second is the lock: in strict order one claim of a queue at a time holds its
-turn, for H(b), the claim and its commit; in loose order as many as there are buckets. The third is the processors:
-every change is applied R times. On Redis Cluster a queue has one turn: a script at a time.
+turn, for H(b), the claim and its commit; in loose order four, each with a quarter of the buckets. The third is the
+processors: every change is applied R times. On Redis Cluster a queue has one turn: a script at a time.
 """
 
 import json
@@ -22,11 +22,13 @@ from typing import NamedTuple
 from bench.report.figures import Line, Lines
 from bench.report.svg import draw
 
+from windlass.store.postgres.limits.bucket_turns import PARALLEL
+
 ROOT = Path(__file__).parent.parent
 RESULTS, PICTURE = ROOT / "docs/benchmarks/results.json", ROOT / "docs/pictures/machines.svg"
 ROUND_TRIP = 0.002
 NODES = (1, 3, 6, 9, 12, 18, 24)
-BATCH, CLAIMERS_PER_NODE, PROCESSORS, REPLICAS, BUCKETS, QUEUES = 100, 4, 4, 3, 16, 12
+BATCH, CLAIMERS_PER_NODE, PROCESSORS, REPLICAS, QUEUES = 100, 4, 4, 3, 12
 
 
 class Costs(NamedTuple):
@@ -90,7 +92,7 @@ def fitted(cells: dict[tuple[int, int], float]) -> Costs:
 
 def lines(costs: Costs) -> Iterable[Line]:
     """One line per way to use the nodes."""
-    ways = {"one queue, strict": (1, 1), "one queue, loose": (1, BUCKETS), "12 queues, strict": (QUEUES, 1)}
+    ways = {"one queue, strict": (1, 1), "one queue, loose": (1, PARALLEL), "12 queues, strict": (QUEUES, 1)}
     for name, (queues, turns) in ways.items():
         yield Line(name, [(nodes, rate(costs, nodes, queues=queues, turns=turns)) for nodes in NODES])
     yield Line("Redis, 12 queues", [(nodes, redis_rate(nodes, QUEUES)) for nodes in NODES])

@@ -349,7 +349,7 @@ def redis_keys_page() -> Iterator[str]:
     yield "# Keys in Redis"
     yield ""
     yield (
-        "Read what you like; change nothing: what is kept twice must agree, and only the scripts see to that. "
+        "Read them, but change nothing: indexes and counters must agree with records, which only scripts ensure. "
         "`windlass doctor --deep` recounts it. Moments are microseconds since 1970. The number of keys does not "
         "depend on the number of jobs. A *zset, by member* has all scores 0 and is sorted by what its members begin "
         "with."
@@ -364,7 +364,7 @@ def redis_keys_page() -> Iterator[str]:
         yield f"`{DEFAULT_PREFIX}:{{{tag}}}:key`; the part in braces is what a cluster finds the slot by."
         rows = [[f"`{name}`", *said.split(": ", 1)] for name, said in keys.items()]
         yield from table(["key", "kind", "holds"], rows)
-    yield f"`{DEFAULT_PREFIX}:{{queue}}:hints` is a channel: it is said there that a queue has work."
+    yield f"`{DEFAULT_PREFIX}:{{queue}}:hints` is a channel: scripts publish there that a queue has work."
     yield from _redis_user()
 
 
@@ -381,7 +381,7 @@ def _redis_user() -> Iterator[str]:
     yield ""
     words = " ".join(f"+{word}" for word in SHARDED)
     yield f"On a cluster of Redis 7 or later add `{words}`: hints then stay on the server that keeps the queue."
-    yield "Without these words they go to all servers of the cluster, and everything else is the same."
+    yield "Without these rights they go to all servers of the cluster; everything else is the same."
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

@@ -1,4 +1,4 @@
-"""Everything Windlass raises.
+"""The errors of Windlass.
 
     WindlassError
     ├── InvalidInput            the input is wrong; nothing was stored
@@ -19,9 +19,9 @@
     ├── QueueNotFound
     ├── ScheduleNotFound
     ├── TokenNotFound           raised by `app.tokens`
-    ├── ActionNotFound          raised by `app.actions`
-    ├── JobDead                 raised by `result()`
-    ├── JobCancelled            raised by `result()`
+    ├── FlowNotFound            raised by `app.flows`
+    ├── WebhookNotFound, ActionNotFound     raised by `app.webhooks`, `app.actions`
+    ├── JobDead, JobCancelled   raised by `result()`
     ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept
     ├── BlobUnavailable         a large payload or result cannot be kept or fetched
     ├── ChangedSince            what was to be changed has another version than the caller asked for
@@ -39,11 +39,11 @@ from typing import Any, ClassVar
 
 
 class WindlassError(Exception):
-    """The root of the tree: catch this to catch everything of ours."""
+    """The base of all errors of Windlass."""
 
     code: ClassVar[str] = "error"
     hint: str = ""
-    """The end of the message, if it names others: what may be meant, and what else there is."""
+    """The end of the message, if it suggests other names."""
 
 
 class InvalidInput(WindlassError):
@@ -116,7 +116,8 @@ class UseAsync(WindlassError):
     code = "use_async"
 
     def __init__(self, verb: str, instead: str | None = None) -> None:
-        super().__init__(f"{verb}() blocks and an event loop is running here: use `{instead or f'await a{verb}()'}`")
+        call = verb if " " in verb else f"{verb}()"
+        super().__init__(f"{call} blocks and an event loop is running here: use `{instead or f'await a{verb}()'}`")
         self.verb = verb
 
 
@@ -146,7 +147,7 @@ class QueueClosed(EnqueueFailed):
 
 
 class EnqueueUnknown(WindlassError):
-    """The jobs may or may not be stored, or only a part: enqueue the same ids again, that never doubles a job."""
+    """The jobs may or may not be stored, or only a part: enqueue the same ids again; that never duplicates a job."""
 
     code = "enqueue_unknown"
 
@@ -158,7 +159,7 @@ class EnqueueUnknown(WindlassError):
 
 
 class KeyConflict(WindlassError):
-    """Another job stands under this idempotency key."""
+    """Another job has this idempotency key."""
 
     code = "key_conflict"
 
@@ -173,11 +174,11 @@ class JobNotFound(WindlassError):
     code = "job_not_found"
 
     def __init__(self, job_id: str, outcome: str | None = None) -> None:
-        told = f"no job {job_id or repr(job_id)}"
+        text = f"no job {job_id or repr(job_id)}"
         if outcome is not None:
             how = "completed" if outcome == "completed" else f"ended (its last attempt: {outcome or 'none'})"
-            told = f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or it was deleted"
-        super().__init__(told)
+            text = f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or it was deleted"
+        super().__init__(text)
         self.job_id, self.outcome = job_id, outcome
 
 
@@ -202,7 +203,7 @@ class ScheduleNotFound(WindlassError):
 
 
 class JobDead(WindlassError):
-    """The awaited job gave up; `error` is the JobError of its last attempt, if it has one."""
+    """The awaited job is dead; `error` is the JobError of its last attempt, if it has one."""
 
     code = "job_dead"
 
@@ -288,7 +289,7 @@ class StoreUnavailable(WindlassError):
 
 
 class StoreUnusable(StoreUnavailable):
-    """The store does not serve this process, however long it waits."""
+    """The store does not serve this process; waiting does not help."""
 
     code = "store_unusable"
 

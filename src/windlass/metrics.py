@@ -55,5 +55,5 @@ def _histogram(family: Family) -> HistogramMetricFamily:
 
 want_figures()
 registry = CollectorRegistry(auto_describe=False)
-"""What this process counted; register more with it, or `WindlassCollector()` with yours."""
+"""The figures of this process; register more collectors here, or `WindlassCollector()` in your registry."""
 registry.register(WindlassCollector())

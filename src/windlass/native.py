@@ -1,7 +1,7 @@
 """Threads, locks and queues of the operating system, also in a process whose `threading` gevent has patched.
 
-There `threading.Thread` starts a greenlet. One that an event loop waits for never runs: the loop holds the thread
-that both are in.
+There `threading.Thread` starts a greenlet. One that an event loop waits for never runs: the loop blocks the thread
+that both share.
 """
 
 import sys
@@ -34,7 +34,7 @@ def is_gevent() -> bool:
 
 
 def require_threads() -> None:
-    """Raise ConfigError in a process that is to run handlers or duties, where greenlets do not do."""
+    """Raise ConfigError if this process, which is to run handlers or duties, has greenlets for threads."""
     if is_gevent():
         raise ConfigError(
             "gevent has patched the threads of this process. A worker runs handlers on an event loop and in threads, "
@@ -65,7 +65,7 @@ def poll() -> Any:
 
 
 def start_thread(target: Callable[[], object], name: str) -> Join:
-    """Start a thread that does not keep the process alive."""
+    """Start a thread that does not keep the process alive; returns its join."""
     if not is_gevent():
         thread = threading.Thread(target=target, name=name, daemon=True)
         thread.start()
@@ -73,7 +73,7 @@ def start_thread(target: Callable[[], object], name: str) -> Join:
     running = lock()
     running.acquire()
     _original("_thread", "start_new_thread")(_run_and_release, (target, running))
-    return partial(_pass, running)
+    return partial(_await_release, running)
 
 
 def pool(size: int, name: str) -> ThreadPoolExecutor:
@@ -82,7 +82,7 @@ def pool(size: int, name: str) -> ThreadPoolExecutor:
 
 
 class NativePool(ThreadPoolExecutor):
-    """Starts threads while calls wait; each ends when none does. A subclass, because event loops insist on it."""
+    """Starts threads while calls wait; each ends when none does. A subclass, because event loops require one."""
 
     def __init__(self, size: int, name: str) -> None:
         super().__init__(size, name)
@@ -92,7 +92,7 @@ class NativePool(ThreadPoolExecutor):
         self._calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a thread call it."""
+        """Call it in a thread."""
         future: Future[T] = Future()
         future._condition = threading.Condition(lock())
         with self._guard:
@@ -129,7 +129,7 @@ def _run_and_release(target: Callable[[], object], running: threading.Lock) -> N
         running.release()
 
 
-def _pass(running: threading.Lock) -> None:
+def _await_release(running: threading.Lock) -> None:
     with running:
         return
 

@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures that put your app into a sandbox.
 
 A package of its own, because pytest loads it in every run where Windlass is installed: it must import nothing
-of Windlass until a test asks for it, and a module inside `windlass` would import all of it.
+of Windlass before a test uses a fixture, and a module inside `windlass` would import the package.
 
     [tool.pytest.ini_options]
     windlass_app = "shop.jobs:app"
@@ -46,7 +46,7 @@ def windlass_app(pytestconfig: pytest.Config) -> "App":
 
 @pytest.fixture
 def windlass_sandbox(windlass_app: "App") -> "Iterator[Sandbox]":
-    """The app under test, on an empty store in memory with a clock that stands still."""
+    """The app under test, on an empty store in memory with a clock that stands still until it is moved."""
     from windlass.testing import sandbox
 
     with sandbox(windlass_app) as box:

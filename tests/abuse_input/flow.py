@@ -30,8 +30,16 @@ KEY_OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "62 true at once": ({"concurrency_key": "k", "key_limit": True}, InvalidOption, "^key_limit: .*, not True"),
     "62 1.5 at once": ({"concurrency_key": "k", "key_limit": 1.5}, InvalidOption, "^key_limit: .*, not 1.5"),
     "62 10^5000 at once": ({"concurrency_key": "k", "key_limit": HUGE}, InvalidOption, "^key_limit: .* this int"),
-    "62 a limit without a key": ({"key_limit": 2}, InvalidOption, "^key_limit: says nothing without a concurrency_k"),
-    "62 an order without a key": ({"key_order": "any"}, InvalidOption, "^key_order: says nothing without a concurre"),
+    "62 a limit without a key": (
+        {"key_limit": 2},
+        InvalidOption,
+        "^key_limit: has no effect without a concurrency_k",
+    ),
+    "62 an order without a key": (
+        {"key_order": "any"},
+        InvalidOption,
+        "^key_order: has no effect without a concurre",
+    ),
     "62 an unknown order": (
         {"concurrency_key": "k", "key_order": "fifo"},
         InvalidOption,
@@ -41,7 +49,7 @@ KEY_OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "62 a rate without a key": (
         {"key_rate": "1/s"},
         InvalidOption,
-        "^key_rate: says nothing without a concurrency_k",
+        "^key_rate: has no effect without a concurrency_k",
     ),
     "62 a rate of nothing": (
         {"concurrency_key": "k", "key_rate": "0/s"},
@@ -157,8 +165,8 @@ KEY_WORDS: dict[str, tuple[list[str], str]] = {
         ["--concurrency-key", "k", "--key-limit", "0"],
         "key_limit: must be a whole number from 1 to",
     ),
-    "62 a limit without a key": (["--key-limit", "2"], "key_limit: says nothing without a concurrency_key"),
-    "62 an order without a key": (["--key-strict"], "key_order: says nothing without a concurrency_key"),
+    "62 a limit without a key": (["--key-limit", "2"], "key_limit: has no effect without a concurrency_key"),
+    "62 an order without a key": (["--key-strict"], "key_order: has no effect without a concurrency_key"),
     "62 a rate": (["--concurrency-key", "k", "--key-rate", "often"], "key_rate: 'often' is not a rate such as"),
     "62 a cost": (["--rate-cost", "0"], "rate_cost: must be a whole number from 1 to 1000000, not 0"),
     "25 a tenant": (["--tenant", "a b"], "tenant: 'a b' is not 1 to 128 of the characters"),

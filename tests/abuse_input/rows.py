@@ -193,12 +193,12 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "a window without a key": (
         {"idempotency_window": 5},
         InvalidOption,
-        "^idempotency_window: says nothing without an idempotency_key",
+        "^idempotency_window: has no effect without an idempotency_key",
     ),
     "on_conflict without a key": (
         {"on_conflict": "raise"},
         InvalidOption,
-        "^on_conflict: says nothing without an idempotency_key",
+        "^on_conflict: has no effect without an idempotency_key",
     ),
     "on_conflict of another kind": (
         {"idempotency_key": "k", "on_conflict": "ignore"},
@@ -267,7 +267,7 @@ WORDS: dict[str, tuple[list[str], str]] = {
     "45 10^400": (["--delay", "9" * 400], "--delay: must be from 0 to 100 years"),
     "45 true": (["--delay", "true"], "--delay: 'true' is not a duration"),
     "window": (["--key", "k", "--window", "soon"], "--window: 'soon' is not a duration such as 500ms, 30s"),
-    "window without a key": (["--window", "1h"], "idempotency_window: says nothing without an idempotency_key"),
+    "window without a key": (["--window", "1h"], "idempotency_window: has no effect without an idempotency_key"),
     "on_conflict": (
         ["--key", "k", "--on-conflict", "ignore"],
         "on_conflict: 'ignore' is not one of existing, replace, raise",

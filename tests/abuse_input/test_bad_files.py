@@ -95,7 +95,7 @@ ADDRESSES = {
         "unknown option 'speed'; there are durability, driver",
     ),
     "71 no file": ("sqlite:///", "names no file"),
-    "71 no scheme": ("jobs.db", "jobs.db is no address of a store"),
+    "71 no scheme": ("jobs.db", "jobs.db is not the address of a store"),
     "75 no folder": ("sqlite:///no/such/jobs.db", "there is no folder"),
 }
 

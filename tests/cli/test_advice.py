@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.cli.terminal import Terminal
-from windlass.cli.advice import Advice
+from windlass.cli.output.advice import Advice
 
 SHOP = "from windlass import App\n\napp = App('sqlite:///windlass.db')\n"
 

@@ -40,7 +40,7 @@ def test_enqueue_takes_a_moment_and_a_timeout(terminal: Terminal) -> None:
 def test_enqueue_says_that_a_job_stood_already(terminal: Terminal) -> None:
     first = terminal.ok("enqueue", "t", "--idempotency-key", "k", "--json").json
     assert first == {"id": first["id"], "existing": False}
-    assert terminal.ok("enqueue", "t", "--idempotency-key", "k").out == f"{first['id']} (stood already)\n"
+    assert terminal.ok("enqueue", "t", "--idempotency-key", "k").out == f"{first['id']} (exists already)\n"
 
 
 def test_list_gives_records_with_the_field_names_of_a_job(terminal: Terminal) -> None:

@@ -45,8 +45,8 @@ WRONG_CALLS: dict[str, tuple[list[str], str]] = {
     "a worker without an app": (["worker"], "name your app: windlass worker shop:app, or WINDLASS_APP"),
     "a worker with two apps": (["worker", "x:app", "--app", "y:app"], "--app y:app: the app is named already, x:app"),
     "a server with two apps": (["serve", "x:app", "--app", "y:app"], "--app y:app: the app is named already, x:app"),
-    "an audit through a server": (
-        ["audit", "--store", "https://jobs.example.com"],
+    "tokens through a server": (
+        ["token", "list", "--store", "https://jobs.example.com"],
         "error: https://jobs.example.com is a REST server, and this command needs the store itself: use --store or",
     ),
     "bad tenant": (["jobs", "list", "--tenant", "a b"], "error: tenant: 'a b' is not"),

@@ -98,7 +98,7 @@ def test_it_is_paused_resumed_run_and_removed(terminal: Terminal) -> None:
     assert "paused" in terminal.ok("schedules", "list").out
     id_ = terminal.ok("schedules", "run", "s").out.strip()
     again = terminal.ok("schedules", "run", "s").out
-    assert again == f"{id_} (stood already: the job before it has not ended, and they may not overlap)\n"
+    assert again == f"{id_} (exists already: its last job has not ended, and they may not overlap)\n"
     assert "schedule      s, run at once" in terminal.ok("jobs", "show", id_).out
     why = terminal.ok("jobs", "why", id_).out
     assert "Schedule s enqueued it at once, by hand; it has no next run." in why
@@ -122,7 +122,7 @@ def test_one_whose_zone_is_not_known_here_is_shown_as_broken(terminal: Terminal)
     with apsw.Connection("windlass.db") as connection:
         connection.execute("UPDATE windlass_schedules SET changed = replace(changed, 'Berlin', 'Nowhere')")
     assert "broken: 'No time zone found with key Europe/Nowhere'" in terminal.ok("schedules", "list").out
-    assert "none that could be told" in terminal.ok("schedules", "show", "s").out
+    assert "unknown: the schedule is broken" in terminal.ok("schedules", "show", "s").out
     assert "Nowhere" in terminal.ok("schedules", "list", "--json").json[0]["problem"]
     assert "At 00:00 every day (UTC)" in terminal.ok("schedules", "set", "s", "--tz", "UTC").out
 

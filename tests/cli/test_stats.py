@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.cli.terminal import Terminal
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue
-from windlass.cli.figures import bars
+from windlass.cli.output.figures import bars
 from windlass.cli.stats import OTHERS, print_timeline
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.stats.meter import Meter, histogram
@@ -127,12 +127,12 @@ def test_nothing_sampled_is_said_with_the_process_that_samples(terminal: Termina
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--since", "401d"], "error: --since: must be up to 400d, and more than none, not 401d"),
-        (["--since", "0s"], "error: --since: must be up to 400d, and more than none, not 0s"),
+        (["--since", "401d"], "error: --since: must be more than 0s and at most 400d, not 401d"),
+        (["--since", "0s"], "error: --since: must be more than 0s and at most 400d, not 0s"),
         (["--since", "soon"], "error: --since: 'soon' is not a duration such as"),
-        (["--by", "type"], "error: --by: is for a course: give --since too, such as --since 6h"),
-        (["--queue", "q"], "error: --queue: is for a course"),
-        (["--type", "t"], "error: --type: is for a course"),
+        (["--by", "type"], "error: --by: needs --since, such as --since 6h"),
+        (["--queue", "q"], "error: --queue: needs --since"),
+        (["--type", "t"], "error: --type: needs --since"),
         (["--since", "6h", "--queue", "a b"], "error: queue: 'a b' is not 1 to 128 of the characters"),
     ],
 )

@@ -24,7 +24,7 @@ def test_a_schedule_is_made_shown_changed_run_and_removed(terminal: Terminal) ->
     listed = terminal.ok("schedules", "list").out
     assert 'At 00:00 on January 1 (Asia/Tokyo): t {"n":1} in default; missed runs are made up; no overlap' in listed
     job = terminal.ok("schedules", "run", "s").out.strip()
-    assert terminal.ok("schedules", "run", "s").out.startswith(f"{job} (stood already")
+    assert terminal.ok("schedules", "run", "s").out.startswith(f"{job} (exists already")
     shown = terminal.ok("jobs", "show", job).out
     assert "schedule      s, run at once" in shown
     assert "next run" in shown

@@ -13,7 +13,7 @@ from tests.cli.terminal import Terminal
 from tests.cli.test_terminal_safety import EVIL, OBEYED, poison
 from tests.support.seed import worker_info
 from windlass import App
-from windlass.cli.figures import ago, amount, rate, span, spark
+from windlass.cli.output.figures import ago, amount, rate, span, spark
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
 from windlass.cli.top.section import shares
@@ -253,7 +253,9 @@ def test_a_store_that_goes_away_is_waited_for_and_said_to_be_away() -> None:
 
     drawn_on = io.StringIO()
     watch(look, Console(file=drawn_on, width=100, height=30, force_terminal=True), 0.001)
-    away, back = (drawn_on.getvalue().find(words) for words in ("jobs.db is busy; shown is 03:04:05", "it-is-back"))
+    away, back = (
+        drawn_on.getvalue().find(words) for words in ("jobs.db is busy; shown as of 03:04:05", "it-is-back")
+    )
     assert 0 < away < back
 
 

@@ -19,7 +19,7 @@ def test_a_webhook_is_added_listed_shown_paused_resumed_and_removed(terminal: Te
     assert added.out.startswith("whsec_")
     assert "shown only now" in added.err
     listed = terminal.ok("webhooks", "list")
-    assert "dead jobs (queue mail, type img.*)" in listed.out
+    assert "job.dead (queue mail, type img.*)" in listed.out
     terminal.ok("webhooks", "pause", "ops")
     (found,) = terminal.ok("webhooks", "list", "--json").json
     assert (found["paused"], found["events"], found["url"]) == (True, ["job.dead"], URL)

@@ -84,7 +84,7 @@ def test_a_long_error_goes_on_under_itself(
 
 def test_a_running_job_that_is_to_stop_is_said_to_be_asked(terminal: Terminal, ids: list[str]) -> None:
     said = terminal.ok("jobs", "cancel", ids[1], "--reason", "not needed").out
-    assert said == f"{ids[1]} was asked to stop; a def handler must look at ctx.cancelled, so it may still complete\n"
+    assert said == f"{ids[1]} was asked to stop; a def handler must check ctx.cancelled, so it may still complete\n"
     (row,) = [line for line in terminal.ok("jobs", "list").out.splitlines() if line.startswith(ids[1])]
     assert row.endswith("asked to stop: not needed")
     shown = terminal.ok("jobs", "show", ids[1]).out

@@ -160,7 +160,7 @@ def test_where_not_every_job_is_looked_at_an_end_must_be_sure(
     with pytest.raises(InvalidName, match=r"^id: older jobs may end with '00aa' too; give at least 8 characters"):
         app.jobs.find("00aa")
     assert app.jobs.find("000000aa") == IDS[2]
-    with pytest.raises(JobNotFound, match=r"no job 00000bbb… \(an end is looked for among the newest jobs only\)"):
+    with pytest.raises(JobNotFound, match=r"no job 00000bbb… \(suffixes are searched among the newest jobs only\)"):
         app.jobs.find("00000bbb")
 
 

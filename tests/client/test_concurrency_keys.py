@@ -109,9 +109,9 @@ def test_a_template_that_cannot_work_is_refused_where_the_task_is_written(app: A
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"key_limit": 2}, "^key_limit: says nothing without a concurrency_key"),
-        ({"key_order": "strict"}, "^key_order: says nothing without a concurrency_key"),
-        ({"key_rate": "1/s"}, "^key_rate: says nothing without a concurrency_key"),
+        ({"key_limit": 2}, "^key_limit: has no effect without a concurrency_key"),
+        ({"key_order": "strict"}, "^key_order: has no effect without a concurrency_key"),
+        ({"key_rate": "1/s"}, "^key_rate: has no effect without a concurrency_key"),
         ({"concurrency_key": "k", "key_limit": 0}, "^key_limit: must be a whole number from 1 to 10000, not 0"),
         ({"concurrency_key": "k", "key_order": "fifo"}, "^key_order: 'fifo' is not one of strict, any"),
         (
@@ -148,22 +148,24 @@ def test_arguments_that_make_no_key_are_refused_at_the_producer(
 
 
 def test_a_template_on_a_job_is_refused_since_it_would_put_all_jobs_under_one_key(app: App) -> None:
-    with pytest.raises(InvalidOption, match=r"^concurrency_key: 'a:\{album\}' is taken as it is, .* on the task"):
+    with pytest.raises(
+        InvalidOption, match=r"^concurrency_key: 'a:\{album\}' is taken as it is, .* give the task the template"
+    ):
         task_with(app).using(concurrency_key="a:{album}")
 
 
 @pytest.mark.parametrize(
     ("option", "where"),
     [
-        ({"rate_limit": "10/m"}, r"of a queue: app\.queue\(name, rate_limit=.* concurrency_key and key_rate"),
-        ({"max_concurrency": 4}, r"of a queue: app\.queue\(name, max_concurrency=4\).* and key_limit"),
-        ({"tenant": "acme"}, r"of a job: task\.using\(tenant="),
+        ({"rate_limit": "10/m"}, r"on a queue: app\.queue\(name, rate_limit=.* concurrency_key and key_rate"),
+        ({"max_concurrency": 4}, r"on a queue: app\.queue\(name, max_concurrency=4\).* and key_limit"),
+        ({"tenant": "acme"}, r"on a job: task\.using\(tenant="),
     ],
 )
-def test_what_is_not_said_on_a_task_is_refused_with_where_to_say_it(
+def test_an_option_that_no_task_has_is_refused_with_where_to_set_it(
     app: App, option: dict[str, Any], where: str
 ) -> None:
-    with pytest.raises(InvalidOption, match=f"is not a task option; it is said {where}"):
+    with pytest.raises(InvalidOption, match=f"is not a task option; it is set {where}"):
         task_with(app, **option)
 
 

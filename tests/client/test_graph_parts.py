@@ -1,5 +1,6 @@
 """Groups and maps within a graph: skipped, cancelled and retried with it, with all that belongs to them."""
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.client.test_graphs import Shop
 from windlass import App, Context, Dead, InvalidOption, Status, chain, group
 from windlass.client.graphs import map as map_module
+from windlass.core.groups.ids import member_id
 from windlass.testing import arun_all, run_all
 
 
@@ -162,3 +164,42 @@ async def test_a_map_that_is_cancelled_while_it_adds_members_leaves_none_to_run(
     assert portions == 2
     assert ran == []
     assert (await shop.app.flows.aget("order")).status is Status.CANCELLED
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_members_of_a_map_have_the_limits_and_times_of_its_task(shop: Shop, known: bool) -> None:
+    due, over = datetime(2100, 1, 1, tzinfo=UTC), datetime(2100, 1, 2, tzinfo=UTC)
+    double = shop.double.using(run_at=due, expires=over, concurrency_key="api", key_rate="4/h", rate_cost=2)
+    with shop.app.flow("order") as flow:
+        doubled = flow.map(double, over=flow.add(shop.numbers.job(1)).result)
+    if not known:
+        del shop.app._tasks["double"]
+    run_all(shop.app)
+    job = shop.app.jobs.get(member_id(doubled.members, 0))
+    assert (job.run_at, job.expires_at, job.key_rate, job.rate_cost) == (due, over, "4/h", 2)
+
+
+def test_the_handles_of_nodes_decode_results_by_the_annotations_of_their_tasks() -> None:
+    app = App.testing()
+
+    @app.task
+    def day(number: int) -> date:
+        return date(2026, 1, number)
+
+    @app.task
+    def days() -> list[int]:
+        return [1, 2]
+
+    @app.task
+    def last(found: list[date]) -> date:
+        return max(found)
+
+    with app.flow("order") as flow:
+        one = flow.add(day.job(3), name="one")
+        each = flow.map(day, over=flow.add(days.job()).result, name="each")
+        flow.add(group([day.job(1), day.job(2)], then=last), name="ends", after=[one, each])
+    run_all(app, until=60)
+    handle = flow.handle
+    assert (handle.node(one).result(), handle.node("one").result()) == (date(2026, 1, 3), date(2026, 1, 3))
+    assert handle.node("ends").result() == date(2026, 1, 2)
+    assert app.jobs.get(handle.node(each)).status is Status.COMPLETED

@@ -291,12 +291,12 @@ def test_what_cannot_be_is_refused_with_the_name_of_the_node(shop: Shop) -> None
             lambda f, p: f.add(double.job(stranger.result), name="b"),
         ),
         ("node 'b'.after: 'c' is no node that was added", lambda f, p: f.add(step.job("b"), name="b", after=["c"])),
-        ("node 'pay': is there twice", lambda f, p: f.add(step.job("b"), name="pay")),
+        ("node 'pay': exists already", lambda f, p: f.add(step.job("b"), name="pay")),
         (
             "node 'b'.when: must be completed, dead or ended",
             lambda f, p: f.add(step.job("b"), name="b", after=[p], when="x"),
         ),
-        ("node 'b'.when: dead says nothing without after", lambda f, p: f.add(step.job("b"), name="b", when="dead")),
+        ("node 'b'.when: dead has no effect without after", lambda f, p: f.add(step.job("b"), name="b", when="dead")),
         ("node 'b'.after: must be nodes", lambda f, p: f.add(step.job("b"), name="b", after=[7])),
         ("node 'b': must be a job made with", lambda f, p: f.add("b", name="b")),
         ("node 'b'.name: is PREVIOUS", lambda f, p: f.add(step.job(PREVIOUS), name="b")),
@@ -307,6 +307,12 @@ def test_what_cannot_be_is_refused_with_the_name_of_the_node(shop: Shop) -> None
             lambda f, p: f.add(step.job(p.result), name="b", after=[p], when="dead"),
         ),
         ("node 'b'.over: must be node.result", lambda f, p: f.map(double, over=[1, 2], name="b")),
+        ("node 'b'.number: cannot be given", lambda f, p: f.map(double, over=p.result, name="b", number=5)),
+        ("node 'b'.connection: cannot be", lambda f, p: f.add(step.using(connection=object()).job("b"), name="b")),
+        (
+            "node 'b'.connection: cannot be",
+            lambda f, p: f.map(double.using(connection=object()), over=p.result, name="b"),
+        ),
         ("node 'b#1': may not end with # and a number", lambda f, p: f.add(step.job("b"), name="b#1")),
         ("node 'b'.after: cannot all be met", lambda f, p: f.add(step.job("b"), name="b", after=["pay", "refund"])),
     ]
@@ -347,7 +353,7 @@ def test_an_empty_flow_is_refused(shop: Shop) -> None:
 def test_the_result_of_a_node_outside_of_its_flow_is_refused(shop: Shop) -> None:
     with shop.app.flow() as flow:
         one = flow.add(shop.double.job(1))
-    with pytest.raises(InvalidInput, match="is the result of a node, which there is only for jobs of the same flow"):
+    with pytest.raises(InvalidInput, match="is the result of a node, which only jobs of the same flow can take"):
         shop.double.enqueue(one.result)
     with pytest.raises(InvalidInput, match="is a whole argument"):
         shop.add_up.job([one.result])

@@ -138,8 +138,10 @@ def test_a_member_whose_key_another_job_has_counts_as_that_job(shop: Shop) -> No
 
 def test_a_key_that_is_free_again_runs_nothing_when_the_group_is_enqueued_again(shop: Shop) -> None:
     def enqueue() -> Any:
-        jobs = [shop.square.using(idempotency_key="user:7").job(9)]
-        return group(jobs, then=shop.total, id="import-7").enqueue()
+        later = shop.square.using(delay=3600).job(1)  # the group is not over when it is enqueued again
+        return group(
+            [shop.square.using(idempotency_key="user:7").job(9), later], then=shop.total, id="import-7"
+        ).enqueue()
 
     shop.square.using(idempotency_key="user:7").enqueue(7)
     enqueue()

@@ -149,6 +149,18 @@ def test_a_lost_member_cancels_then_and_runs_on_dead_and_always_once(shop: Shop,
         handle.result(timeout=5)
 
 
+def test_a_member_that_is_cancelled_by_hand_wakes_its_group_at_once(shop: Shop) -> None:
+    later = shop.square.using(delay=3600)
+    one, many = (group([later.job(1), later.job(2)], always=shop.clean).enqueue() for _ in range(2))
+    shop.app.jobs.cancel(one.member(0))
+    assert shop.find(one).status is Status.PENDING
+    assert shop.find(many).status is Status.SCHEDULED
+    shop.app.jobs.cancel_all(type=shop.square, status="scheduled")
+    assert shop.find(many).status is Status.PENDING
+    run_all(shop.app)
+    assert shop.seen == ["clean", "clean"]
+
+
 def test_on_dead_does_not_wait_for_the_other_members_and_always_does(shop: Shop) -> None:
     jobs = [shop.square.using(delay=3600).job(1), shop.fail.job()]
     handle = group(jobs, on_dead=shop.alert, always=shop.clean).enqueue()

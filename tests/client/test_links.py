@@ -3,6 +3,7 @@
 import pytest
 
 from windlass import PREVIOUS, App, JobCancelled, NotAllowedNow, chain
+from windlass.client.verbs import links
 
 
 def test_the_links_of_a_chain_are_found_from_any_of_them(app: App) -> None:
@@ -77,3 +78,16 @@ def test_a_wait_for_the_last_link_says_at_which_one_the_chain_is(app: App) -> No
     (near,) = (each for each in app.jobs.why(second).reasons if each.code == "awaits_parent")
     assert "Its chain" not in near.text
     assert near.do == f"to see what holds it up: windlass jobs why {first}"
+
+
+def test_the_next_link_is_found_behind_many_children(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "MAX_CHILDREN", 2)
+
+    @app.task
+    def step(number: int) -> int:
+        return number
+
+    ids = [link.id for link in chain(step.job(1), step).enqueue().links]
+    app.enqueue_many([step.using(parent=ids[0]).job(n) for n in range(3)])
+    found = app.jobs.links(ids[0])
+    assert ([job.id for job in found.jobs], found.ends) == (ids, True)

@@ -209,7 +209,7 @@ def test_a_folder_that_sqlite_cannot_name_is_said(tmp_path: Path, monkeypatch: p
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
     monkeypatch.chdir(folder)
-    with pytest.raises(ConfigError, match=r"%FF/jobs\.db: SQLite opens no file whose path is not UTF-8"):
+    with pytest.raises(ConfigError, match=r"%FF/jobs\.db: SQLite cannot open a path that is not UTF-8"):
         enqueue_one(App("sqlite:///jobs.db"))
 
 
@@ -220,7 +220,7 @@ def test_a_folder_that_sqlite_cannot_name_is_said(tmp_path: Path, monkeypatch: p
         ("sqlite:/srv/jobs.db", r"three or four slashes"),
         ("sqlite:jobs.db", r"three or four slashes"),
         ("file:jobs.db", r"unknown store 'file'"),
-        ("jobs.db", r"is no address of a store: of an SQLite file, write sqlite:///jobs.db"),
+        ("jobs.db", r"is not the address of a store: for an SQLite file, write sqlite:///jobs.db"),
         ("sqlite:///jobs.db/", r"names no file"),
         ("sqlite:///missing/../jobs.db", r"there is no folder .*/missing/\.\."),
         ("sqlite:///jobs%00.db", r"zero byte"),

@@ -94,7 +94,7 @@ def test_a_wrong_option_is_answered_with_the_right_one(app: App, wrong: Wrong, m
 
 
 DECLARED: list[tuple[Wrong, str]] = [
-    (lambda app: app.include(sys), "include takes a TaskSet, not module; of a module, name its set"),
+    (lambda app: app.include(sys), "include takes a TaskSet, not module; for a module, give its set"),
     (lambda app: App.testing().task(app.tasks["mail"]), "it is a task already, and belongs to one app or set"),
     (lambda _: TaskSet().task(_nothing).enqueue(), "enqueue after app.include"),
     (lambda _: _steps([1, 5]), "such as Steps(1, '30s')"),

@@ -359,6 +359,7 @@ def test_what_a_member_cannot_add_is_refused(app: App) -> None:
     @app.task
     def wrong(ctx: Context) -> None:
         jobs: list[Any] = [wrong, wrong.using(idempotency_key="k").job(), wrong.using(parent=ctx.job.id).job()]
+        jobs.append(wrong.using(connection=object()).job())
         for job in jobs:
             try:
                 ctx.group.add(job)
@@ -367,4 +368,6 @@ def test_what_a_member_cannot_add_is_refused(app: App) -> None:
 
     group([wrong.job()]).enqueue()
     run_all(app)
-    assert [each.split(":")[0] for each in seen] == ["jobs[0]", "jobs[0].idempotency_key", "jobs[0]"]
+    assert [each.split(":")[0] for each in seen] == [
+        *("jobs[0]", "jobs[0].idempotency_key", "jobs[0]", "jobs[0].connection"),
+    ]

@@ -267,7 +267,7 @@ def test_an_app_shows_no_password() -> None:
         ({"max_retries": 5}, "did you mean max_attempts?"),
         ({"priorty": 5}, "did you mean priority?"),
         ({"bind": True}, "a parameter annotated Context gets the context"),
-        ({"delay": 5}, "it is said of a job: task.using(delay=...)"),
+        ({"delay": 5}, "it is set on a job: task.using(delay=...)"),
     ],
 )
 def test_a_wrong_option_of_a_task_is_told_what_to_write(app: App, options: dict[str, Any], hint: str) -> None:
@@ -284,8 +284,8 @@ def test_a_type_in_the_place_of_the_function_is_told_where_it_belongs(app: App) 
 @pytest.mark.parametrize(
     ("address", "advice"),
     [
-        ("jobs.db", "jobs.db is no address of a store: of an SQLite file, write sqlite:///jobs.db"),
-        ("https://jobs.example", "is a REST server and no store: use windlass.remote.RemoteApp"),
+        ("jobs.db", "jobs.db is not the address of a store: for an SQLite file, write sqlite:///jobs.db"),
+        ("https://jobs.example", "is a REST server, not a store: use windlass.remote.RemoteApp"),
         (Path("jobs.db"), "should be a string such as 'sqlite:///jobs.db', not PosixPath"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from windlass import App, EnqueueFailed, InvalidOption, SchemaMismatch, Task, chain
+from windlass import App, EnqueueFailed, InvalidOption, SchemaMismatch, Task, chain, group
 from windlass.testing import context
 
 
@@ -352,3 +352,33 @@ def test_with_a_library_that_must_not_checkpoint_beside_others_the_callers_commi
         monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
         work.using(connection=theirs).enqueue(1)
         assert theirs.execute("PRAGMA wal_autocheckpoint").fetchall() == [(pages,)]
+
+
+def test_the_name_of_a_group_or_graph_that_is_taken_is_compared(app: App, work: Any, theirs: Any, path: Path) -> None:
+    other = App(app.store)
+    again = other.task(type=work.type, queue="mail")(work.definition.handler)
+    group([again.job(1)], id="import-7").enqueue()
+    with other.flow("order") as flow:
+        flow.add(again.job(1))
+    other.close()
+    theirs.execute("INSERT INTO orders VALUES (1)")
+    with pytest.raises(InvalidOption, match="with 1 members, not 2"):
+        group([work.job(1), work.job(2)], id="import-7").enqueue(connection=theirs)
+    larger = app.flow("order", connection=theirs)
+    larger.add(work.job(1))
+    larger.add(work.job(2))
+    with pytest.raises(InvalidOption, match="with other nodes"):
+        larger.enqueue()
+    assert group([work.job(1)], id="import-7").enqueue(connection=theirs).existing
+    with app.flow("order", connection=theirs) as flow:
+        flow.add(work.job(1))
+    assert flow.handle.existing
+    theirs.commit()
+    assert seen(path) == 4
+
+
+def test_a_flow_that_is_refused_leaves_no_transaction_open(app: App, work: Any, theirs: Any) -> None:
+    group([work.job(1)], id="import-7").enqueue()
+    with pytest.raises(InvalidOption, match="import-7"):
+        group([work.job(1), work.job(2)], id="import-7").enqueue(connection=theirs)
+    assert not theirs.in_transaction, "it would hold the write lock until the caller commits"

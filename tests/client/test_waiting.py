@@ -21,7 +21,7 @@ MANY = 1000
 
 @pytest.fixture(autouse=True)
 def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, signalled: FOR_EVER)
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_ids, look, new_job, open_lease, put, running, status_of
+from tests.support.seed import claim_ids, enqueue_one, look, new_job, open_lease, put, running, status_of
+from windlass.client.verbs.links import cause_of
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.status import FINISHED, WAITING, Status
@@ -76,3 +77,10 @@ async def test_a_job_retried_after_a_cancellation_is_not_asked_to_stop_again(sto
     await store.operator.retry([job.id])
     assert (await look(store, job.id)).cancel_requested is False
     assert await status_of(store, job.id) is Status.PENDING
+
+
+@pytest.mark.parametrize("reason", ["its node is drained", "its member left the team", "its parent process is dead"])
+async def test_an_operators_reason_is_not_taken_for_the_id_of_another_job(store: Store, reason: str) -> None:
+    id_ = await enqueue_one(store)
+    await store.operator.cancel([id_], reason)
+    assert await cause_of(store.operator, await look(store, id_)) is None

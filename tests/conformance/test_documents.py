@@ -30,6 +30,17 @@ async def test_a_document_is_replaced_only_at_its_version(store: Store) -> None:
     assert (found.data, found.version) == ("2", 2)
 
 
+async def test_the_time_of_a_document_begins_anew_if_a_replacement_says_so(store: Store, clock: ManualClock) -> None:
+    await store.documents.add("request", "a", "1", KEEP)
+    clock.advance(KEEP - 1)
+    assert await store.documents.replace("request", "a", "2", 1, KEEP)
+    clock.advance(KEEP - 1)
+    await store.operator.prune(10)
+    assert [each and each.data for each in await store.documents.get("request", ["a"])] == ["2"]
+    clock.advance(1)
+    assert await store.documents.get("request", ["a"]) == [None]
+
+
 async def test_of_concurrent_replacements_of_one_version_one_succeeds(store: Store) -> None:
     await store.documents.add("action", "a", "0")
     done = await asyncio.gather(*[store.documents.replace("action", "a", str(n), 1) for n in range(8)])

@@ -44,6 +44,22 @@ async def test_a_connection_that_is_none_of_this_store_is_refused_and_nothing_is
     assert await store.operator.get([job.id]) == [None]
 
 
+async def test_the_callers_transaction_sees_its_own_jobs_and_those_of_others(host: Store, theirs: Any) -> None:
+    stored, own = await enqueue_one(host), new_job()
+    await host.jobs.enqueue_inside(theirs, [own], {})
+    found = await host.jobs.get_inside(theirs, [own.id, stored, new_job().id])
+    assert [job and job.id for job in found] == [own.id, stored, None]
+    theirs.rollback()
+    assert [job and job.id for job in await host.jobs.get_inside(theirs, [own.id, stored])] == [None, stored]
+    theirs.rollback()
+
+
+async def test_a_read_on_a_connection_that_is_none_of_this_store_is_refused(store: Store) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        await store.jobs.get_inside(object(), [new_job().id])
+    assert refused.value.field == "connection"
+
+
 async def test_a_commit_makes_the_jobs_claimable(host: Store, theirs: Any) -> None:
     jobs = [new_job(), new_job()]
     answers = await host.jobs.enqueue_inside(theirs, jobs, {})

@@ -49,28 +49,28 @@ async def test_a_waiting_job_is_cancelled_when_its_time_is_over(
 ) -> None:
     id_ = await put(store, status, expires=LIFE)
     clock.advance(LIFE - 1)
-    assert await store.jobs.expire(10) == 0
+    assert len(await store.jobs.expire(10)) == 0
     assert await status_of(store, id_) is status
     clock.advance(1)
-    assert await store.jobs.expire(10) == 1
+    assert len(await store.jobs.expire(10)) == 1
     found = await look(store, id_)
     assert (found.status, found.reason) == (Status.CANCELLED, "expired")
     assert found.finished_at == to_datetime(clock.wall())
-    assert await store.jobs.expire(10) == 0
+    assert len(await store.jobs.expire(10)) == 0
 
 
 @pytest.mark.parametrize("status", sorted({Status.RUNNING} | FINISHED))
 async def test_a_running_or_finished_job_is_left_alone(store: Store, clock: ManualClock, status: Status) -> None:
     id_ = await put(store, status, expires=SECOND)
     clock.advance(SECOND)
-    assert await store.jobs.expire(10) == 0
+    assert len(await store.jobs.expire(10)) == 0
     assert await status_of(store, id_) is status
 
 
 async def test_jobs_without_an_expiry_wait_for_ever(store: Store, clock: ManualClock) -> None:
     ids = await enqueue(store, 3)
     clock.advance(1000 * DAY)
-    assert await store.jobs.expire(10) == 0
+    assert len(await store.jobs.expire(10)) == 0
     await open_lease(store)
     assert await claim_ids(store) == ids
 
@@ -80,9 +80,9 @@ async def test_no_more_than_the_limit_goes_at_a_time_the_longest_expired_first(
 ) -> None:
     ids = [await enqueue_one(store, expires=(5 - n) * SECOND) for n in range(5)]
     clock.advance(10 * SECOND)
-    assert await store.jobs.expire(2) == 2
+    assert len(await store.jobs.expire(2)) == 2
     assert [await status_of(store, id_) for id_ in ids] == [Status.PENDING] * 3 + [Status.CANCELLED] * 2
-    assert [await store.jobs.expire(2) for _ in range(3)] == [2, 1, 0]
+    assert [len(await store.jobs.expire(2)) for _ in range(3)] == [2, 1, 0]
 
 
 async def test_a_claim_never_hands_out_an_expired_job(store: Store, clock: ManualClock) -> None:
@@ -170,7 +170,7 @@ async def test_a_job_that_fails_before_its_expiry_is_tried_again_until_then(stor
     await store.jobs.admit(10)
     assert await status_of(store, job.id) is Status.PENDING
     clock.advance(1)
-    assert await store.jobs.expire(10) == 1
+    assert len(await store.jobs.expire(10)) == 1
 
 
 async def test_a_job_whose_runner_is_gone_is_not_run_after_its_expiry(store: Store, clock: ManualClock) -> None:
@@ -209,7 +209,7 @@ async def test_an_expired_job_is_counted_and_kept_as_its_queue_says(store: Store
     await store.queues.change("brief", QueueSettings(retention={Status.CANCELLED: 0}))
     kept, gone = await enqueue_one(store, expires=1), await enqueue_one(store, queue="brief", expires=1)
     clock.advance(1)
-    assert await store.jobs.expire(10) == 2
+    assert len(await store.jobs.expire(10)) == 2
     assert await store.operator.get([gone]) == [None]
     assert await status_of(store, kept) is Status.CANCELLED
     assert (await store.operator.counts()).totals["cancelled"] == 1
@@ -222,7 +222,7 @@ async def test_a_retried_job_expires_no_more(store: Store, clock: ManualClock, s
     clock.advance(2 * DAY)
     await store.operator.retry([id_])
     assert (await look(store, id_)).expires_at is None
-    assert await store.jobs.expire(10) == 0
+    assert len(await store.jobs.expire(10)) == 0
     await open_lease(store)
     assert await claim_ids(store) == [id_]
 

@@ -102,13 +102,6 @@ async def test_a_seal_is_kept_whatever_comes_after_it(store: Store) -> None:
     assert (found.size, found.since >= first.touched) == (7, True)
 
 
-async def test_a_group_with_an_earlier_name_is_not_sealed_by_the_document_of_the_earlier_one(store: Store) -> None:
-    group = await enqueue_group(store, 1)
-    await open_group(store, group)
-    await seal_group(store, group, 7)
-    assert (await open_group(store, group, anew=True)).size is None
-
-
 async def test_a_group_that_was_never_open_gets_its_time_again(store: Store) -> None:
     group = await enqueue_group(store, 1)
     assert await read_opening(store, group) is None

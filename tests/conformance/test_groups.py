@@ -207,7 +207,7 @@ async def test_a_member_that_expired_is_lost(store: Store, clock: ManualClock) -
         ]
     )
     clock.advance(2 * SECOND)
-    assert await store.jobs.expire(10) == 1
+    assert len(await store.jobs.expire(10)) == 1
     walk = Walk(store.operator, group, 1, allowed=0, age=0)
     assert await walk.run()
     assert walk.reason == f"its member {member_id(group, 0)} is cancelled (index 0)"

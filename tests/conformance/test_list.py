@@ -49,6 +49,30 @@ async def test_jobs_that_come_while_paging_disturb_nothing(store: Store) -> None
     assert [job.id for job in (*first.items, *second.items)] == ids[::-1]
 
 
+@pytest.mark.parametrize("more", [{}, {"status": (Status.PENDING,)}, {"status": (Status.DEAD,)}])
+async def test_a_filter_may_end_before_an_id(store: Store, more: dict[str, Any]) -> None:
+    status = more.get("status", (Status.PENDING,))[0]
+    ids = [await put(store, status) for _ in range(7)]
+    wanted = JobFilter(id_before=ids[5], **more)
+    assert await store.operator.select(wanted, 100, None) == ids[:5]
+    assert await store.operator.select(wanted, 100, ids[1]) == ids[2:5]
+    assert await store.operator.select(wanted, 2, ids[1]) == ids[2:4]
+    assert await store.operator.select(wanted, 100, ids[5]) == []
+    assert await listed(store, 2, id_before=ids[5], **more) == ids[:5][::-1]
+    page = await store.operator.list(wanted, 10, ids[2])
+    assert [job.id for job in page.items] == ids[:2][::-1]
+
+
+async def test_children_before_an_id(store: Store) -> None:
+    parent = await put(store, Status.RUNNING)
+    ids = [await enqueue_one(store, parent=parent) for _ in range(5)]
+    await store.operator.cancel(ids[1:4], "not needed")
+    for status, found in (((), ids[:3]), ((Status.CANCELLED,), ids[1:3]), ((Status.PENDING,), ids[:1])):
+        wanted = JobFilter(parent=parent, id_before=ids[3], status=status)
+        assert await store.operator.select(wanted, 100, None) == found
+        assert await listed(store, 1, parent=parent, id_before=ids[3], status=status) == found[::-1]
+
+
 @pytest.mark.parametrize("status", list(Status))
 async def test_one_status(store: Store, status: Status) -> None:
     ids = {each: await put(store, each) for each in Status}

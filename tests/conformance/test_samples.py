@@ -1,6 +1,7 @@
 """sample, course: minutes for days and hours for months, made once however often and by however many."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from tests.support.clock import START, ManualClock
 from tests.support.seed import enqueue, put
 from windlass.core.moments import DAY, SECOND
-from windlass.core.stats.meter import INTERVAL, METER_RETENTION, Meter, histogram
+from windlass.core.stats.meter import INTERVAL, METER_RETENTION, Histogram, Meter, histogram
 from windlass.core.stats.samples import HOUR, LAG, MAX_MINUTES, MAX_PAIRS, MAX_QUEUES, MINUTE, SAMPLE_RETENTION, Depth
-from windlass.core.stats.timeline import SampleQuery, Samples
+from windlass.core.stats.timeline import By, SampleQuery, Samples, Times
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import JobFilter
@@ -265,10 +266,42 @@ async def test_samples_may_be_read_without_their_times(store: Store, clock: Manu
     await store.stats.record([meter(completed=3)])
     clock.advance(2 * MINUTE)
     await store.stats.sample()
-    whole, counted = await read(store), await read(store, times=False)
+    whole, counted = await read(store), await read(store, times="none")
     assert [each.completed for each in counted.meters] == [each.completed for each in whole.meters]
     assert any(each.run.buckets for each in whole.meters)
     assert not any(each.run.buckets or each.wait.buckets for each in counted.meters)
+    assert whole.depths
+    assert not counted.depths
+    for times in ("wait", "run"):
+        found = await read(store, times=times)
+        assert [each.wait for each in found.meters] == [
+            each.wait if times == "wait" else Histogram() for each in whole.meters
+        ]
+        assert [each.run for each in found.meters] == [
+            each.run if times == "run" else Histogram() for each in whole.meters
+        ]
+
+
+@pytest.mark.parametrize("by", ["queue", "type", "all"])
+@pytest.mark.parametrize("times", ["both", "wait", "none"])
+async def test_samples_may_be_read_as_sums(store: Store, clock: ManualClock, by: By, times: Times) -> None:
+    for completed in (1, 2):
+        both = [meter(queue, type_, completed=completed) for queue in "ab" for type_ in "xy"]
+        await store.stats.record(both)
+        clock.advance(MINUTE)
+    clock.advance(MINUTE)
+    await store.stats.sample()
+    whole, summed = await read(store), await read(store, by=by, times=times)
+    wanted = SampleQuery(step=MINUTE, since=0, until=1, by=by, times=times).reduce(whole.meters)
+
+    def in_order(meters: Sequence[Meter]) -> list[Meter]:
+        return sorted(meters, key=lambda each: (each.interval_start, each.queue, each.type))
+
+    assert in_order(summed.meters) == in_order(wanted)
+    assert sum(each.completed for each in summed.meters) == 12
+    assert len(summed.meters) < len(whole.meters)
+    depths = {each.queue for each in summed.depths}
+    assert depths == (set() if times == "none" else {each.queue for each in whole.depths} if by == "queue" else {""})
 
 
 async def test_a_window_begins_with_its_first_step_and_ends_before_its_last(store: Store, clock: ManualClock) -> None:

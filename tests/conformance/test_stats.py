@@ -5,7 +5,8 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue, enqueue_one, new_job, open_lease, request
 from windlass.core.moments import DAY, SECOND
-from windlass.core.stats.meter import INTERVAL, METER_RETENTION, Meter, histogram, interval_of
+from windlass.core.stats.meter import INTERVAL, METER_RETENTION, RATE_WINDOW, Meter, SumBy, histogram, interval_of
+from windlass.core.stats.recent_stats import by_queue, by_type
 from windlass.store.contract import Store
 
 
@@ -65,6 +66,23 @@ async def test_recent_reaches_as_far_as_it_is_asked_to(store: Store, clock: Manu
         clock.advance(INTERVAL)
     assert [completed for _, _, completed in await recorded(store, INTERVAL)] == [3]
     assert [completed for _, _, completed in await recorded(store, 2 * INTERVAL)] == [2, 3]
+
+
+@pytest.mark.parametrize("by", ["queue", "type"])
+async def test_recent_may_be_two_sums_of_each_queue_or_type(store: Store, clock: ManualClock, by: SumBy) -> None:
+    for completed in (1, 2, 3, 4, 5):
+        clock.advance(INTERVAL)
+        some = [meter(queue=queue, type=type_, completed=completed) for queue in "ab" for type_ in ("t", "tt")]
+        await store.stats.record(some)
+    whole, summed = await store.stats.recent(METER_RETENTION), await store.stats.recent(METER_RETENTION, by=by)
+    assert [len(part.meters) for part in summed.by(lambda each: getattr(each, by)).values()] == [2, 2]
+    assert (summed.added_up, whole.added_up) == (20, 0)
+    assert summed.total() == whole.total()
+    assert summed.rate(RATE_WINDOW) == whole.rate(RATE_WINDOW) > 0
+    stats = by_queue if by == "queue" else by_type
+    assert stats(summed) == stats(whole)
+    (found,) = {each.queue for each in (await store.stats.recent(METER_RETENTION, "a", None, "queue")).meters}
+    assert found == "a"
 
 
 async def test_recent_may_be_of_one_queue_or_one_type(store: Store, clock: ManualClock) -> None:

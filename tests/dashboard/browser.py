@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 from selenium import webdriver
+from selenium.common.exceptions import JavascriptException, NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -25,6 +26,8 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
     "--disable-lcd-text",
 )
+REPLACED = (NoSuchElementException, StaleElementReferenceException, JavascriptException)
+"""What a look at a page raises while the next one takes its place."""
 WIDE, PHONE = (1280, 900), (360, 740)
 
 
@@ -62,8 +65,14 @@ class Browser:
 
     @property
     def text(self) -> str:
-        """What the page says."""
-        return self.driver.find_element(By.TAG_NAME, "main").text
+        """What the page says; read again if the next one replaced it meanwhile."""
+        return until(self._said, "the text of a page")[0]
+
+    def _said(self) -> list[str]:
+        try:
+            return [self.driver.find_element(By.TAG_NAME, "main").text]
+        except REPLACED:
+            return []
 
     def find(self, selector: str) -> WebElement:
         """The one element that a selector names."""
@@ -80,22 +89,35 @@ class Browser:
         self._follow(found[0], words)
 
     def submit(self, selector: str) -> None:
-        """Press the button that a selector names, and wait for the page that it leads to."""
+        """Press the button or link that a selector names, and wait for the page that it leads to."""
         self._follow(self.find(selector), selector)
 
     def _follow(self, button: WebElement, name: str) -> None:
-        page = self.find("html")
-        button.click()
-        until(lambda: self._is_new(page), f"the page after {name!r}")
+        with self.leaving(name):
+            button.click()
 
-    def _is_new(self, page: WebElement) -> bool:
-        found = self.all("html")
-        ready = self.driver.execute_script("return document.readyState") == "complete"
-        return bool(found) and found[0] != page and bool(ready)
+    @contextmanager
+    def leaving(self, name: str) -> Iterator[None]:
+        """What is done here leads to another document: wait until that is complete."""
+        self.run("window.isLeft = true")
+        yield
+        until(self._is_new, f"the page after {name!r}")
+
+    def _is_new(self) -> bool:
+        """One script, so that it looks at one document."""
+        try:
+            return bool(self.run("return !window.isLeft && document.readyState === 'complete'"))
+        except REPLACED:
+            return False
 
     def type(self, keys: str) -> None:
         """Type without a field."""
         webdriver.ActionChains(self.driver).send_keys(keys).perform()
+
+    def go(self, keys: str) -> None:
+        """Type what leads to another page, and wait for it."""
+        with self.leaving(keys):
+            self.type(keys)
 
     def point_at(self, element: WebElement) -> None:
         """Move the pointer."""
@@ -110,10 +132,14 @@ class Browser:
         self.driver.get("about:blank")  # the page that is open keeps the setting
 
     def enter(self, selector: str, text: str, *, send: bool = False) -> None:
-        """Write into a field; `send` submits its form."""
+        """Write into a field; `send` submits its form, and waits for the page that it leads to."""
         field = self.find(selector)
         field.clear()
-        field.send_keys(text + (Keys.ENTER if send else ""))
+        if not send:
+            field.send_keys(text)
+            return
+        with self.leaving(text):
+            field.send_keys(text + Keys.ENTER)
 
     def run(self, script: str, *arguments: Any) -> Any:
         """The value of a script."""

@@ -161,8 +161,8 @@ def test_a_queue_is_paused_with_an_end_resumed_closed_opened_and_limited(browser
     queue = site.app.queues.get("mail")
     assert (queue.paused, queue.closed) == (False, False)
     browser.enter("input[name=max_concurrency]", "3", send=True)
-    until(lambda: site.app.queues.get("mail").rules.max_concurrency == 3, "the limit is changed")
-    until(lambda: "Use the code" in browser.text, "the page shows the change")
+    assert site.app.queues.get("mail").rules.max_concurrency == 3
+    assert "Use the code" in browser.text, "the page shows the change"
     row = browser.find("tr[data-key=max_concurrency]").text
     assert row.split()[:6] == ["Jobs", "at", "once", "max_concurrency", "3", "5"]
     browser.press("Use the code")

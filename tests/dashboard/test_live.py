@@ -29,6 +29,19 @@ def test_a_list_updates_in_place_and_a_pause_holds(browser: Browser, site: Site)
     until(lambda: len(browser.all("tbody tr")) == 3, "it goes on")
 
 
+@on_sqlite
+def test_an_answer_that_breaks_off_does_not_end_live_updates(browser: Browser, site: Site) -> None:
+    browser.open("/jobs")
+    browser.run(
+        "document.getElementById('main').dataset.refresh = '0.2'; const whole = Response.prototype.text;"
+        "Response.prototype.text = function () { Response.prototype.text = whole; window.broke = true;"
+        " return Promise.reject(new TypeError('network error')) }"
+    )
+    until(lambda: browser.run("return window.broke"), "an answer breaks off")
+    id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+    until(lambda: browser.all(f"tr[data-key='{id_}']"), "the next one is shown")
+
+
 def _only_by_events(browser: Browser) -> None:
     """From now on the page's timer rests."""
     until(lambda: browser.run("return document.documentElement.dataset.events") == "open", "the stream is open")
@@ -116,7 +129,7 @@ def test_a_store_that_is_away_is_a_banner_and_a_page_that_says_so(
         assert "mail.welcome" in browser.text, "what was shown stays"
         browser.driver.get(browser.url + "/jobs?status=completed")
         assert "The store does not answer" in browser.text
-        assert "no connection to the store" in browser.text
+        assert "the store is not available; the server's log has the cause" in browser.text
         assert browser.all(".side a"), "never a white page"
         browser.run("document.getElementById('main').dataset.refresh = '0.2'")
     until(lambda: "mail.welcome" in browser.text, "it comes back by itself", 20)

@@ -9,10 +9,10 @@ from windlass.core.jobs.job import Attempt, Job
 from windlass.core.search_text import Search, parse_search, search_text
 from windlass.core.stats.meter import Meter, Recent
 from windlass.core.status import Status
-from windlass.server.dashboard.history import band, phases
-from windlass.server.dashboard.plots import Line, Window, bars, lines
+from windlass.server.dashboard.figures.history import band, phases
+from windlass.server.dashboard.figures.plots import Line, Window, bars, lines
+from windlass.server.dashboard.figures.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
 from windlass.server.dashboard.render import clocks, make_templates, number, rate, span
-from windlass.server.dashboard.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
 from windlass.server.dashboard.troubles import State, troubles
 from windlass.store.records import WorkerInfo
 
@@ -42,6 +42,11 @@ def test_a_search_is_read_as_filters(text: str, filters: dict[str, Any], id_: st
 )
 def test_a_search_that_cannot_be_read_says_why(text: str) -> None:
     assert parse_search(text).problem.startswith(text.partition(":")[0])
+
+
+def test_a_path_in_a_search_is_bounded() -> None:
+    problem = parse_search(f"payload.list.{'9' * 5000}:1").problem
+    assert problem.endswith("of at most 10 names and 200 characters")
 
 
 @pytest.mark.parametrize(

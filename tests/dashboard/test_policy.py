@@ -153,6 +153,6 @@ async def test_a_limited_token_sees_types_and_schedules_of_its_part_alone(app: A
         assert (await limited.get("/schedules/nightly")).status_code == 404
         assert 'value="img.resize"' in (choice := (await limited.get("/enqueue")).text)
         assert 'value="mail.welcome"' not in choice
-        refused = await limited.post("/enqueue", data={"type": "mail.welcome", "arg.payload": "1"})
+        refused = await limited.post("/enqueue", data={"type": "mail.welcome", "payload": "{}"})
         assert refused.status_code == 403
         assert "wl_" not in (await limited.get("/settings")).text

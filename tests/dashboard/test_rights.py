@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 
 from tests.dashboard.site import make_app
 from windlass import App
+from windlass.errors import StoreUnavailable
 from windlass.server import asgi
 from windlass.server.dashboard.site import PAGES, POLICY
 
@@ -113,12 +114,13 @@ async def test_a_search_tells_a_limited_token_nothing_of_other_jobs(app: App, co
     mine = (await app.aenqueue("mail.welcome", {"payload": 1})).id
     limited, admin = await connect("read", queues=["mail"]), await connect("read")
     assert "4 jobs have an id that" in (await admin.get(f"/jobs?q=id:{others[0][:6]}")).text
-    for part in (others[0][-10:], others[0], others[0][:6], "0000beef"):
+    for part in (others[0][-10:], others[0], "0000beef"):
         answer = await limited.get(f"/jobs?q=id:{part}")
         assert answer.status_code == 404, part
         assert "jobs have an id" not in answer.text, part
         assert not any(other in answer.text for other in others if other != part), part
-    assert (await limited.get(f"/jobs?q={mine[-12:]}")).headers["location"] == f"/jobs/{mine}"
+    for part in (mine[-12:], mine[:6]):
+        assert (await limited.get(f"/jobs?q=id:{part}")).headers["location"] == f"/jobs/{mine}", part
 
 
 async def test_a_token_that_is_limited_to_types_sees_numbers_of_its_jobs_alone(app: App, connect: Connect) -> None:
@@ -219,3 +221,35 @@ async def test_suggestions_name_what_there_is_and_the_caller_may_know(app: App, 
     assert await suggested(limited, "tag:") == ["tag:vip"]
     assert await suggested(limited, "queue:s") == []
     assert await suggested(limited, "pay") == []
+
+
+async def test_a_form_shows_no_arguments_of_tasks_outside_the_limits(connect: Connect) -> None:
+    for limits in ({"types": ["mail.welcome"]}, {"queues": ["mail"]}):
+        limited = await connect("enqueue", "read", **limits)
+        assert 'name="arg.how"' not in (await limited.get("/enqueue?type=bill.charge")).text
+        assert 'name="arg.payload"' in (await limited.get("/enqueue?type=mail.welcome")).text
+    free = await connect("enqueue", "read")
+    assert 'name="arg.how"' in (await free.get("/enqueue?type=bill.charge")).text
+
+
+async def test_a_page_names_no_address_of_a_store_that_is_away(
+    app: App, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("no answer from db.internal:5432")
+
+    reader = await connect("read")
+    monkeypatch.setattr(app.jobs, "alist", away, raising=False)
+    answer = await reader.get("/jobs")
+    assert answer.status_code == 503
+    assert "db.internal" not in answer.text
+    assert f"no answer from db.internal:5432 (request {answer.headers['x-request-id']})" in caplog.text
+
+
+async def test_a_verb_that_no_chosen_status_allows_acts_on_no_other_status(app: App, connect: Connect) -> None:
+    operator = await connect("operate")
+    await app.aenqueue("mail.welcome", {"payload": 1})
+    for status in ("completed", "unknown"):
+        answer = await operator.post("/jobs", data={"verb": "cancel", "which": "matching", "status": status})
+        assert answer.status_code == 422, status
+        assert "cancel applies to jobs that are blocked" in answer.text

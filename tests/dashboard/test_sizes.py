@@ -1,5 +1,6 @@
 """Very many queues and types, all at work: no page is large, and none reads more of the statistics than it shows."""
 
+import re
 from collections.abc import AsyncIterator
 
 import httpx
@@ -10,7 +11,7 @@ from tests.support.addresses import on_every_store
 from windlass import App
 from windlass.core.stats.meter import Meter, histogram
 from windlass.server import asgi
-from windlass.server.dashboard.figures import types
+from windlass.server.dashboard import types
 from windlass.store.contract import Store
 
 QUEUES, TYPES = 200, 500
@@ -45,6 +46,26 @@ async def client(address: str) -> AsyncIterator[httpx.AsyncClient]:
     await app.aclose()
 
 
+@pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+async def test_a_rate_and_a_count_say_which_time_they_are_of(client: httpx.AsyncClient) -> None:
+    said = re.compile(r'Completed</span><span class="value">[\d.,]+/s</span><div class="more">([^<]*)</div>')
+    found = {path: said.search((await client.get(path)).text) for path in ("/", "/queues/queue.7", "/types/type.7")}
+    assert {path: each and each[1] for path, each in found.items()} == {
+        "/": "in the last 20 to 30 s; 29,500 in 5 min",
+        "/queues/queue.7": "in the last 20 to 30 s; 177 in 5 min",
+        "/types/type.7": "in the last 20 to 30 s; 59 in 5 min",
+    }
+    for path in ("/queues", "/types"):
+        assert "rates of the last 20 to 30 s" in (await client.get(path)).text
+
+
+@pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+async def test_the_plots_of_one_queue_leave_the_figures_of_all(client: httpx.AsyncClient) -> None:
+    page = (await client.get("/?queue=queue.7")).text
+    assert "plots: queue queue.7" in page
+    assert "29,500 in 5 min" in page
+
+
 async def _nothing() -> None:
     """A task that does nothing."""
 
@@ -57,6 +78,7 @@ async def test_no_page_is_larger_than_300_kilobytes_with_200_queues_and_500_type
         assert len(answer.content) < MAX_PAGE, path
     assert "type.7" in (await client.get("/types/type.7")).text
     assert "queue.7" in (await client.get("/?queue=queue.7")).text
+    assert "170 more" in (await client.get("/")).text, "a list that is cut says so"
 
 
 @pytest.mark.parametrize("address", ["sqlite"], indirect=True)

@@ -51,6 +51,13 @@ def alert(parts: Results[int]) -> None:
     note("alert")
 
 
+@app.task(max_attempts=2)
+def crash(how: str) -> int:
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise SystemExit(3)
+
+
 def die_once() -> None:
     """Killed, as by the kernel; only the first process that comes here."""
     try:

@@ -32,7 +32,7 @@ def test_a_store_that_is_named_to_the_last_must_be_empty(stage: Stage) -> None:
     schema = "?schema=windlass" if stage.url.startswith("postgresql:") else ""
     demo = stage.processes.start("demo", "-m", "windlass", "demo", "--store", stage.url + schema)
     assert demo.wait() == 2
-    assert "has jobs in it; the demo wants a store of its own" in demo.output
+    assert "has jobs in it; the demo needs an empty store" in demo.output
 
 
 @on_postgres

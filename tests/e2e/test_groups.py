@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.stage import SHOP, Stage
+from tests.e2e.stage import SHOP, Stage, free_port
+from tests.e2e.test_metrics import Scraper
 from tests.support.addresses import on_every_store
 from tests.support.parts import in_part
+from tests.support.processes import until
 from windlass import App, GroupHandle, Results, Status, group
 
 MEMBERS = 60
@@ -80,6 +82,35 @@ def test_a_runner_killed_at_the_commit_of_the_last_end_loses_no_callback(grouped
     handle = enqueue(grouped, 1)
     check(grouped, handle, 1)
     assert list(once.iterdir()), "nothing was killed: this test does not test what it says"
+    grouped.close_down()
+
+
+@on_every_store
+@pytest.mark.parametrize("how", in_part(["killed", "exits"], ["killed"]))
+def test_a_member_that_ends_its_process_every_time_is_lost_and_leaves_no_callback_waiting(
+    grouped: Stage, how: str
+) -> None:
+    app = grouped.app
+    square, total = tasks(grouped)
+
+    @app.task(max_attempts=2)
+    def crash(how: str) -> int:
+        raise NotImplementedError
+
+    @app.task
+    def alert(parts: Results[int]) -> None: ...
+
+    @app.task
+    def clean() -> None: ...
+
+    jobs = [square.job(2), crash.job(how)]
+    lost = group(jobs, then=total, on_dead=alert, always=clean).enqueue()
+    enough = group(jobs, then=total, on_dead=alert, need=1).enqueue()
+    grouped.worker("--concurrency", "2", app="grouped:app")
+    assert enough.result(timeout=60) == 4
+    grouped.until_finished()
+    assert sorted((grouped.folder / "notes").read_text().splitlines()) == ["alert", "clean", "total 4"]
+    assert [app.flows.get(each).dead for each in (lost, enough)] == [1, 1]
     grouped.close_down()
 
 
@@ -159,10 +190,14 @@ def tasks(stage: Stage) -> Any:
     return square, total
 
 
-def test_the_group_is_listed_and_shown_by_commands(grouped: Stage) -> None:
-    grouped.worker(app="grouped:app")
+@on_every_store
+def test_the_group_is_counted_and_listed_and_shown_by_commands(grouped: Stage) -> None:
+    port = free_port()
+    grouped.worker("--health", f"127.0.0.1:{port}", app="grouped:app")
     handle = enqueue(grouped, 3)
     check(grouped, handle, 3)
+    scraper = Scraper(port)
+    until(lambda: scraper.value("windlass_flows_ended_total", status="completed") == 1, "its end is counted")
     assert handle.id in grouped.command("flows", "list", "--store", grouped.url)
     shown = grouped.command("flows", "show", handle.id, "--store", grouped.url)
     assert f"flow {handle.id} is completed" in shown

@@ -61,7 +61,13 @@ def here() -> None:
 
 
 @app.task(run_in="process")
-def apart() -> None: ...
+def apart() -> None:
+    logging.getLogger("shop").info("at work apart")
+
+
+@app.on_stop
+def fails() -> None:
+    raise RuntimeError("the pool is closed")
 
 
 @app.task(max_attempts=1)
@@ -79,7 +85,11 @@ def test_traces_are_in_the_lines_and_repeated_failures_are_counted_to_the_end(st
     assert worker.wait() == 0
     lines = [json.loads(line) for line in worker.output.splitlines()]
     ended = {line["job"]: line for line in lines if line["event"] == "attempt_ended"}
-    (said,) = [line for line in lines if line["event"] == "log"]
-    assert (said["job"], said["trace"], said["span"]) == (here, ended[here]["trace"], ended[here]["span"])
+    said = {line["job"]: line for line in lines if line["event"] == "log"}
+    assert {id_: line["message"] for id_, line in said.items()} == {here: "at work", apart: "at work apart"}
+    for id_, line in said.items():
+        assert (line["trace"], line["span"]) == (ended[id_]["trace"], ended[id_]["span"])
+    assert [line["event"] for line in lines if "the pool is closed" in line["message"]] == ["hook_failed"] * 2
+    assert [line.text for line in stage.app.jobs.get(apart).logs] == ["INFO shop: at work apart"]
     assert (len(ended[apart]["trace"]), len(ended[apart]["span"])) == (32, 16)
     assert [line["times"] for line in lines if line["event"] == "failures_repeated"] == [5]

@@ -28,7 +28,7 @@ def sums(count: int) -> list[NewJob]:
 
 @pytest.fixture
 def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, signalled: FOR_EVER)
 
 
 @on_every_store

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.meta.tree import POSTGRES, SHARED, SOURCE, SQLITE, name_of, python_files
-from windlass.store.sql.statements import statements_of
+from windlass.store.sql.statements import add_statements, statements_of
 
 STORES = pytest.mark.parametrize("store", [POSTGRES, SQLITE], ids=lambda folder: folder.name)
 PROFILES = {POSTGRES: ("", "yugabyte"), SQLITE: ("",)}
@@ -22,6 +22,7 @@ BUILDERS = {
     "repair_text.py",
 }
 """Where a statement may be put together, from constants."""
+HEAD = re.compile(r"^-- (?:name|replaces): (\w+)$", re.MULTILINE)
 STATEMENT = re.compile(r"\b(SELECT .*FROM|INSERT INTO|UPDATE .*SET|DELETE FROM)\b", re.DOTALL)
 
 
@@ -37,17 +38,25 @@ def test_every_statement_is_used_by_the_module_beside_it(store: Path) -> None:
     unused = [
         f"{name_of(path)}: {name}"
         for path in _files(store)
-        for name in re.findall(r"^-- name: (\w+)$", path.read_text(), re.MULTILINE)
+        for name in HEAD.findall(path.read_text())
         if f'"{name}"' not in (path.parent / f"{path.name.partition('.')[0]}.py").read_text()
     ]
     assert unused == []
 
 
+def test_a_statement_of_a_profile_says_whether_it_is_new_or_replaces_one() -> None:
+    texts = {"claim": "SELECT 1"}
+    with pytest.raises(ValueError, match="-- name: claim, but there is one"):
+        add_statements(texts, "-- name: claim\nSELECT 2\n")
+    with pytest.raises(ValueError, match="-- replaces: clam, but there is none"):
+        add_statements(texts, "-- replaces: clam\nSELECT 2\n")
+    add_statements(texts, "-- replaces: claim\nSELECT 2\n\n-- name: clam\nSELECT 3\n")
+    assert texts == {"claim": "SELECT 2", "clam": "SELECT 3"}
+
+
 @STORES
 def test_every_statement_is_loaded(store: Path) -> None:
-    written = {
-        name for path in _files(store) for name in re.findall(r"^-- name: (\w+)$", path.read_text(), re.MULTILINE)
-    }
+    written = {name for path in _files(store) for name in HEAD.findall(path.read_text())}
     assert written == _statements(store).keys()
 
 
@@ -56,7 +65,7 @@ def test_a_comment_on_a_statement_is_a_sentence(store: Path) -> None:
     comments = [
         text
         for path in _files(store)
-        for text in re.findall(r"^-- name: \w+\n-- (.*)$", path.read_text(), re.MULTILINE)
+        for text in re.findall(r"^-- (?:name|replaces): \w+\n-- (.*)$", path.read_text(), re.MULTILINE)
     ]
     assert [text for text in comments if not re.match(r"[A-Z\[].{8,}", text)] == []
 

@@ -9,7 +9,7 @@ import sentry_sdk
 from sentry_sdk.envelope import Envelope
 from sentry_sdk.transport import Transport
 
-from windlass import App, Fixed, Snooze
+from windlass import App, Dead, Fixed, Retry, Snooze
 from windlass.contrib.sentry import report_to_sentry
 from windlass.testing import arun_all
 
@@ -25,7 +25,7 @@ class Kept(Transport):
 
 
 async def main() -> None:
-    """One job that fails twice, and one that is put off."""
+    """One job that fails twice, one that is put off, and three that end at once."""
     app = App.testing()
     report_to_sentry(app, **json.loads(sys.argv[1]))
 
@@ -37,8 +37,22 @@ async def main() -> None:
     def later() -> None:
         raise Snooze(60)
 
+    @app.task(type="given.up")
+    async def given_up() -> None:
+        raise Dead("no such account")
+
+    @app.task(type="not.retried", dead_on=(LookupError,))
+    def not_retried() -> None:
+        raise LookupError("no such page")
+
+    @app.task(type="asks.again", retry=Fixed(attempts=1, base=0))
+    def asks_again() -> None:
+        raise Retry(after=0)
+
     job = await app.aenqueue("mail.welcome", {"user": "ann"})
     await app.aenqueue("later")
+    for type_ in sys.argv[2:]:
+        await app.aenqueue(type_)
     await arun_all(app)
     print(json.dumps({"job": job.id, "events": EVENTS}, default=str))
 

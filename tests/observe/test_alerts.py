@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -68,7 +69,9 @@ def test_a_healthy_store_has_no_alert() -> None:
 
 
 def test_a_queue_that_waits_is_named_unless_it_is_paused() -> None:
-    assert alerts_of(oldest={"mail": 301.0, "held": 900.0, "quick": 300.0}, paused={"held"}) == [
+    workers = [worker_info(queues=("mail", "quick"))]
+    waits = {"mail": 301.0, "held": 900.0, "quick": 300.0}
+    assert alerts_of(oldest=waits, paused={"held"}, workers=workers) == [
         ("WindlassQueueWaits", "the oldest job of mail has waited 5m 1s")
     ]
 
@@ -112,6 +115,14 @@ def test_types_that_no_worker_knows_are_named() -> None:
     assert alerts_of(parked_types=["strange", "t"]) == [("WindlassTypeWithoutWorker", "no live worker knows strange")]
 
 
+def test_queues_that_no_worker_serves_are_named_unless_they_are_paused_or_no_worker_is_alive() -> None:
+    waiting = {"default": 1.0, "mail": 0.0, "held": 9.0}
+    assert alerts_of(oldest=waiting, paused={"held"}) == [
+        ("WindlassQueueWithoutWorker", "jobs wait in mail, and no live worker serves it")
+    ]
+    assert "WindlassQueueWithoutWorker" not in dict(alerts_of(oldest=waiting, pending=3, workers=()))
+
+
 def census(**more: Any) -> Census:
     about: dict[str, Any] = {
         "now": NOW,
@@ -144,9 +155,10 @@ def test_the_doctor_names_what_would_fire() -> None:
         recent=Recent(NOW, (dead, Meter(queue="q", type="t", interval_start=interval_of(NOW), wait=waits))),
     )
     found = examine_alerts(Examination((), counted))
-    names = set(re.findall(r"Windlass\w+", found.says))
     assert found.level is Level.WARNING
-    assert names == RULES.keys() - ONLY_PROMETHEUS - {"WindlassStoreAway"}
+    elsewhere = msgspec.structs.replace(counted, workers=(worker_info(),))
+    says = found.says + examine_alerts(Examination((), elsewhere)).says
+    assert set(re.findall(r"Windlass\w+", says)) == RULES.keys() - ONLY_PROMETHEUS - {"WindlassStoreAway"}
 
 
 ONLY_PROMETHEUS = {"WindlassRescues", "WindlassStaleSettlements", "WindlassMetricsAbsent"}

@@ -1,17 +1,26 @@
 """One decorator round the contract: calls are timed, and what they did is counted, on every store."""
 
+from typing import Any, cast
+
+import msgspec
 import pytest
 
+from tests.services.parts import claimed
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, enqueue, enqueue_one, handed_back, new_job, open_lease, settle
 from tests.support.timing import moment, said
 from windlass import App
+from windlass.client.groups.ends import GroupEnds
 from windlass.core.events import HintsUnavailable, LeaseExpired, StoreRecovered
+from windlass.core.graphs.ids import FLOW_TYPE
+from windlass.core.groups.ids import GROUP_TYPE, Role, new_group_id, watcher_id
 from windlass.core.moments import SECOND
 from windlass.core.schedules.firing import firing
+from windlass.core.status import Status
 from windlass.errors import LeaseLost
 from windlass.observe import process
 from windlass.observe.calls import count_events, measure_calls, verb_name
+from windlass.observe.families import process_families
 from windlass.observe.figures import Figures
 from windlass.store.contract import Store
 
@@ -98,8 +107,26 @@ def test_lost_leases_and_hints_are_counted_where_they_are_emitted(figures: Figur
     for event in (LeaseExpired(runner="r"), HintsUnavailable(why="x"), LeaseExpired(runner="r")):
         emit(event)
     emit(StoreRecovered(doing="x"))
-    assert figures.read().totals == {"leases_lost": 2, "hints_lost": 1, "conflicts": 0}
+    assert {name: total for name, total in figures.read().totals.items() if total} == {
+        "leases_lost": 2,
+        "hints_lost": 1,
+    }
     assert len(seen) == 4
+
+
+def test_ends_of_flows_are_counted_by_status_and_those_of_other_watchers_are_not(figures: Figures) -> None:
+    ends = GroupEnds(cast(Any, None), count_events(lambda event: None, figures))
+    group, graph = new_group_id(), new_group_id()
+    watcher = claimed(id=watcher_id(group, Role.ON_DEAD), type=GROUP_TYPE)
+    for job, status in (
+        (claimed(id=group, type=GROUP_TYPE), Status.COMPLETED),
+        (claimed(id=graph, type=FLOW_TYPE), Status.CANCELLED),
+        (watcher, Status.COMPLETED),
+        (claimed(id=new_group_id(), type="t"), Status.DEAD),
+    ):
+        ends.note([(msgspec.structs.replace(job, flow=group), status)])
+    (family,) = [each for each in process_families(figures.read()) if each.name == "windlass_flows_ended"]
+    assert dict(family.values) == {("completed",): 1, ("dead",): 0, ("cancelled",): 1}
 
 
 def test_an_app_that_is_open_counts_from_when_figures_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

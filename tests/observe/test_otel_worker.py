@@ -110,6 +110,9 @@ def test_the_server_of_the_store_is_named(store: str, expected: tuple[str | None
     assert (found.get("server.address"), found.get("server.port")) == expected
 
 
+STORE_CALLS = ("windlass.store.calls", "windlass.store.call.time")
+
+
 def metrics_of(reader: InMemoryMetricReader) -> dict[str, list[Any]]:
     """The points of each metric."""
     data = reader.get_metrics_data()
@@ -136,6 +139,9 @@ async def test_metrics_of_a_worker_go_through_the_sdk(tmp_path: Path, monkeypatc
     assert run.explicit_bounds == RUN_SECONDS
     assert (run.attributes, wait.attributes) == (labels, labels)
     assert 0 < wait.sum < 30
+    calls, times = ({point.attributes["verb"]: point.value for point in found[name]} for name in STORE_CALLS)
+    assert (calls["enqueue"], calls.keys()) == (1, times.keys())
+    assert all(0 < seconds < 30 for seconds in times.values())
 
 
 def test_a_process_whose_runner_adds_its_figures_shows_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from tests.meta.tree import ROOT
 
 
-def sent(**options: Any) -> dict[str, Any]:
-    """The id of the job that failed, and the events."""
-    words = [sys.executable, "-W", "ignore", "-m", "tests.observe.sentry_events", json.dumps(options)]
+def sent(*types: str, **options: Any) -> dict[str, Any]:
+    """The id of the job that failed twice, and the events, also of jobs of these types."""
+    words = [sys.executable, "-W", "ignore", "-m", "tests.observe.sentry_events", json.dumps(options), *types]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout)
@@ -42,3 +44,9 @@ def test_payloads_and_only_the_last_failure_if_that_was_asked_for() -> None:
     (event,) = sent(payloads=True, last_only=True)["events"]
     assert event["tags"]["windlass.last_attempt"] is True
     assert event["contexts"]["windlass"]["payload"] == {"user": "ann"}
+
+
+@pytest.mark.parametrize("type_", ["given.up", "not.retried", "asks.again"])
+def test_a_job_that_dies_before_its_attempts_are_used_up_counts_as_the_last_failure(type_: str) -> None:
+    events = [event for event in sent(type_, last_only=True)["events"] if event["transaction"] == type_]
+    assert [event["tags"]["windlass.last_attempt"] for event in events] == [True]

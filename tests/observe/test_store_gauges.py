@@ -68,6 +68,14 @@ async def test_workers_coordinator_and_types_without_a_worker_are_shown(store: S
     assert [*values(after, "schedule_next_tick_timestamp_seconds")] == [("nightly",)]
 
 
+async def test_queues_in_which_jobs_wait_and_that_no_worker_serves_are_shown(store: Store) -> None:
+    await store.workers.beat(worker_info(queues=("default",)))
+    for queue in ("default", "mail", "held"):
+        await enqueue_one(store, queue=queue)
+    await store.queues.pause("held", None)
+    assert values(await store_families(store), "queues_without_worker") == {("mail",): 1}
+
+
 class Deaf:
     """A store that never answers."""
 

@@ -73,7 +73,7 @@ async def test_what_another_admits_or_expires_at_this_moment_is_left_to_it(
     first, second = await enqueue(store, 2, delay=SECOND, expires=2 * SECOND)
     clock.advance(2 * SECOND)
     await other.does("SELECT id FROM windlass.jobs WHERE id = %s FOR UPDATE", first)
-    assert await store.jobs.expire(10) == 1
+    assert len(await store.jobs.expire(10)) == 1
     assert await status_of(store, second) is Status.CANCELLED
     assert (await store.jobs.admit(10)).jobs == 0
     await other.commits()

@@ -38,7 +38,7 @@ FOR_EVER = 10_000.0
 
 @pytest.fixture
 def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, signalled: FOR_EVER)
 
 
 async def until(found: Callable[[], Awaitable[bool]]) -> None:
@@ -184,9 +184,7 @@ async def test_a_wait_that_is_over_while_the_store_is_away_says_that_it_is(postg
     waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, id_).aresult(timeout=1))
     await until(lambda: _listens(app))
     await asyncio.to_thread(postgres_server.stop)
-    with pytest.raises(
-        TimeoutError, match=f"^job {id_} was pending when last seen; what became of it is not known: "
-    ):
+    with pytest.raises(TimeoutError, match=f"^job {id_} was pending when last read; its status now is unknown: "):
         await waiting
     await app.aclose()
     await settler.close()

@@ -206,7 +206,7 @@ async def test_in_depth_everything_that_is_kept_twice_is_compared(
     await connection.execute("INSERT INTO windlass.history_counts VALUES ('default', 'completed', -1, 2)")
     await connection.execute("UPDATE windlass.watermarks SET rank = 9000000000000000000")
     found = await examine(store.address, clock=clock, deep=True)
-    assert "has 1 completed jobs, and its tallies say 3" in of(found, Level.PROBLEM)["contents"].says
+    assert "has 1 completed jobs, and its counts say 3" in of(found, Level.PROBLEM)["contents"].says
     assert "1 pending job" in of(found, Level.WARNING)["contents"].says
 
 
@@ -240,7 +240,7 @@ async def test_in_depth_keys_that_nothing_will_ever_free_are_found(
     found = [each for each in (await examine(store.address, clock=clock, deep=True)).findings if each.check == KEYS]
     assert [each.level for each in found] == [Level.PROBLEM] * 6
     assert f"queue 'default': job {ended} holds its key for ever" in found[0].says
-    assert found[5].says == "2 more keys are held so"
+    assert found[5].says == "2 more keys are held for ever"
     statement = str(found[0].advice).removeprefix("free the key: ")
     assert await connection.execute(statement) == "DELETE 1"
 

@@ -6,18 +6,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import psycopg
 import pytest
 
+from tests.conformance.test_groups import claim_all, enqueue_group
 from tests.services.parts import Listener, one_work
 from tests.support.clock import ManualClock
 from tests.support.seed import Ending, completed, dead, enqueue_one, new_job, nothing, open_lease, request, status_of
 from tests.support.timing import MINUTE, add, fire, ticks_of
 from windlass import App
+from windlass.core.groups.ids import Role, callback_id, member_id
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.records import RunnerEnd
+from windlass.store.records import RunnerEnd, Settled
 from windlass.worker.runner.settler import Settler
 
 Caller = psycopg.AsyncConnection[tuple[object, ...]]
@@ -109,3 +111,15 @@ async def test_schedules_of_other_queues_fire(store: Store, caller: Caller, cloc
     await caller.rollback()
     await fire(store)
     assert await ticks_of(store, "b") == [clock.wall()]
+
+
+async def test_members_end_and_are_added_while_the_rows_of_their_group_are_held(store: Store, caller: Caller) -> None:
+    group = await enqueue_group(store, 4)
+    members = [job for id_, job in (await claim_all(store)).items() if id_ != group]
+    held = [group, callback_id(group, Role.THEN)]
+    await caller.execute("SELECT 1 FROM windlass.jobs WHERE id::text = ANY(%s) FOR UPDATE", [held])
+    prompt = store.with_timeout(10.0)
+    settled = await prompt.jobs.settle([completed(job) for job in members[:3]] + [dead(members[3])])
+    assert settled == [Settled.SETTLED] * 4
+    await prompt.jobs.enqueue([new_job(id=member_id(group, 4), parent=group)])
+    await caller.rollback()

@@ -3,7 +3,7 @@
 import pytest
 
 from windlass.core.moments import SECOND, Micros
-from windlass.store.postgres.limits import cursors, throttle
+from windlass.store.postgres.limits import throttle
 from windlass.store.postgres.limits.cursors import Cursors
 from windlass.store.postgres.limits.throttle import MAX_PAUSE, Throttle
 
@@ -13,8 +13,7 @@ class Boot:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now: Micros = 1000 * SECOND
-        for module in (cursors, throttle):
-            monkeypatch.setattr(module, "since_boot", lambda: self.now)
+        monkeypatch.setattr(throttle, "since_boot", lambda: self.now)
 
 
 def test_a_claim_that_ended_before_it_looked_is_not_taken_for_a_long_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,11 +28,26 @@ def test_a_claim_that_ended_before_it_looked_is_not_taken_for_a_long_look(monkey
     assert seen.from_watermark, "what was committed late would not be found for ten minutes"
 
 
+def _run(boot: Boot, throttled: Throttle, taken: Micros) -> None:
+    assert throttled.may_run()
+    boot.now += taken
+    throttled.done()
+
+
 def test_a_process_stopped_in_the_middle_holds_it_for_a_minute_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     boot, something = Boot(monkeypatch), Throttle()
-    assert something.may_run()
-    boot.now += 3600 * SECOND
-    something.done()
+    for _ in range(2):
+        _run(boot, something, 3600 * SECOND)
     assert not something.may_run()
     boot.now += MAX_PAUSE
+    assert something.may_run()
+
+
+def test_a_single_slow_run_delays_nothing_and_the_second_by_twenty_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    boot, something = Boot(monkeypatch), Throttle()
+    for taken in (1000, SECOND, 1000, SECOND, SECOND // 2):
+        _run(boot, something, taken)
+    boot.now += 20 * SECOND // 2 - 1
+    assert not something.may_run()
+    boot.now += 1
     assert something.may_run()

@@ -16,10 +16,9 @@ from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import numbered
 from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.session import SETTINGS
-from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.limits import throttle, watermarks
 from windlass.store.postgres.limits.watermarks import Watermarks
 from windlass.store.postgres.store import PostgresStore
-from windlass.store.postgres.verbs import claim
 
 _WATERMARK = "SELECT rank FROM windlass.watermarks WHERE queue = 'default' AND sort_priority = 0"
 
@@ -28,7 +27,7 @@ _WATERMARK = "SELECT rank FROM windlass.watermarks WHERE queue = 'default' AND s
 def _busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests look more often than a coordinator or a runner may, however slow the machine."""
     monkeypatch.setattr(watermarks, "SHARE", 0)
-    monkeypatch.setattr(claim, "SHARE", 0)
+    monkeypatch.setattr(throttle, "SHARE", 0)
 
 
 def access_of(store: Store) -> Access:

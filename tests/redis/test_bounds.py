@@ -18,6 +18,7 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.jobs.change import JobChange
 from windlass.core.moments import DAY, SECOND
 from windlass.core.schedules.firing import firing
+from windlass.core.stats.meter import Meter
 from windlass.core.status import Status
 from windlass.store.open import open_store
 from windlass.store.records import JobFilter, RunnerEnd
@@ -150,6 +151,26 @@ async def test_no_script_gives_more_than_so_many_commands(
     too_many = {name: given for name, given in counting.most.items() if given > MAX_COMMANDS}
     assert not too_many
     assert len(counting.most) > 38
+
+
+async def test_children_among_jobs_of_large_claims_are_not_looked_up_one_by_one(
+    store: RedisStore, server: RedisServer
+) -> None:
+    await store.jobs.enqueue([new_job(parent="p" * 36) for _ in range(MANY)])
+    await open_lease(store, "r")
+    for number in range(1, 4):  # a claim keeps the ids of its jobs until the last has ended
+        jobs = await store.jobs.claim(request("r", claim=number, most=500, limit=500))
+        await store.jobs.settle([completed(job) for job in jobs[:-1]])
+    counting = Counting(store, server)
+    assert len(await store.operator.select(JobFilter(parent="p" * 36, status=(Status.RUNNING,)), 10, None)) == 3
+    assert counting.most["list_ids"] < 500
+
+
+async def test_meters_of_one_queue_are_read_in_portions(store: RedisStore, server: RedisServer) -> None:
+    await store.stats.record([Meter(queue="q", type=f"t{number}", completed=1) for number in range(600)])
+    counting = Counting(store, server)
+    assert len((await store.stats.recent(HOUR, "q")).meters) == 600
+    assert counting.most["read_meters"] < 300
 
 
 async def fill(store: RedisStore, clock: ManualClock) -> None:

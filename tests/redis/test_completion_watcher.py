@@ -28,7 +28,7 @@ FOR_EVER = 10_000.0
 
 @pytest.fixture
 def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, signalled: FOR_EVER)
 
 
 @pytest.fixture

@@ -106,6 +106,16 @@ async def test_a_move_that_is_under_way_is_left_to_its_mover_and_finished_when_t
     assert await whereabouts(store) == [(id_, "there")]
 
 
+async def test_a_child_is_found_by_its_parent_while_its_move_is_unfinished(store: RedisStore) -> None:
+    """A group whose look misses a live member would end too early."""
+    child = await enqueue_one(store, parent="p" * 36)
+    await move_and_die(store, child, ("move_out", True))
+    live = JobFilter(parent="p" * 36, status=(Status.PENDING,))
+    assert await store.operator.select(live, 1, None) == [child]
+    await move_and_die(store, await enqueue_one(store, parent="p" * 36), ("move_out", True))
+    assert len(await store.operator.list(JobFilter(parent="p" * 36), 10, None)) == 2
+
+
 async def test_all_that_a_job_has_goes_along(store: RedisStore) -> None:
     job = await running(store, parent="p" * 36)
     line = LogLine(to_datetime(0), 1, "so far")

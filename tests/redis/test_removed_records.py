@@ -7,6 +7,7 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.runners import rule
 from tests.support.seed import claim_ids, completed, enqueue, enqueue_one, open_lease, put, running, settle, status_of
+from windlass.core.flow.rate import parse_rate
 from windlass.core.ids import JobId
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
@@ -44,6 +45,39 @@ async def test_others_are_admitted(store: RedisStore, clock: ManualClock) -> Non
     await store.jobs.admit(10)
     assert [await status_of(store, id_) for id_ in (ids[0], ids[2])] == [Status.PENDING] * 2
     assert (await store.jobs.admit(10)).next_due_in is None
+
+
+RATED = {"concurrency_key": "k", "key_limit": 9, "key_rate": parse_rate("1/m", "rate")}
+
+
+async def throttle_and_remove(store: RedisStore) -> list[JobId]:
+    """The first of three is claimed, the others are throttled, and the second one's record goes."""
+    ids = await enqueue(store, 3, **RATED)
+    await open_lease(store)
+    assert await claim_ids(store) == ids[:1]
+    await remove(store, ids[1])
+    return ids
+
+
+async def test_others_of_a_rated_key_are_claimed(store: RedisStore, clock: ManualClock) -> None:
+    ids = await throttle_and_remove(store)
+    later = await enqueue_one(store, **RATED)
+    assert await claim_ids(store) == [], "both are throttled"
+    assert await status_of(store, later) is Status.SCHEDULED
+    clock.advance(120 * SECOND)
+    await store.jobs.admit(10)
+    assert await status_of(store, ids[2]) is Status.PENDING
+
+
+async def test_others_of_a_rated_key_come_earlier_after_the_clock_was_set_back(
+    store: RedisStore, clock: ManualClock
+) -> None:
+    ids = await throttle_and_remove(store)
+    clock.jump_wall(-DAY)
+    await store.operator.prune(10)
+    clock.advance(120 * SECOND)
+    await store.jobs.admit(10)
+    assert await status_of(store, ids[2]) is Status.PENDING
 
 
 async def test_others_are_pruned(store: RedisStore, clock: ManualClock) -> None:

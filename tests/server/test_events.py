@@ -16,8 +16,12 @@ from windlass import App
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import Claimed, LogLine, Progress
 from windlass.core.moments import SECOND, to_datetime
+from windlass.core.tokens import Rights, Scope
+from windlass.errors import StoreUnavailable
 from windlass.server import access, asgi
 from windlass.server.events import hub, listener, reader
+from windlass.server.events.event import make_filter
+from windlass.server.operation import Caller
 from windlass.store.records import Note
 
 
@@ -200,6 +204,54 @@ async def test_one_look_at_the_store_serves_all_listeners(
             await many.enter_async_context(listening(app, served, token=token))
         assert looks == 1
     assert not [task for task in asyncio.all_tasks() if "EventHub._" in repr(task.get_coro())], "nobody listens"
+
+
+def _listener() -> listener.Listener:
+    caller = Caller("id", "name", Rights(scopes=frozenset({Scope.READ})))
+
+    async def recheck() -> Caller:
+        return caller
+
+    return listener.Listener(caller, make_filter((), (), (), ""), recheck)
+
+
+@on_sqlite
+async def test_a_stream_that_opens_while_the_last_one_closes_gets_events(
+    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare, begun, closed = reader.EventReader.prepare, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: reader.EventReader, wanted: reader.Wanted) -> None:
+        begun.set()
+        await closed.wait()
+        await prepare(self, wanted)
+
+    streams, first, second = hub.EventHub(app, lambda: False), _listener(), _listener()
+    await streams.add(first, None)
+    monkeypatch.setattr(reader.EventReader, "prepare", slow)
+    opening = asyncio.create_task(streams.add(second, None))
+    await begun.wait()
+    streams.remove(first)
+    closed.set()
+    await opening
+    id_ = await enqueue(api)
+    await api.delete(f"/jobs/{id_}")
+    assert id_.encode() in await second.next(10)
+    await streams.stop()
+
+
+@on_sqlite
+async def test_a_stream_that_cannot_be_opened_leaves_the_store_alone(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("no answer")
+
+    streams = hub.EventHub(app, lambda: False)
+    monkeypatch.setattr(reader.EventReader, "prepare", away)
+    with pytest.raises(StoreUnavailable):
+        await streams.add(_listener(), None)
+    assert streams._tasks == []
 
 
 @on_sqlite

@@ -33,13 +33,13 @@ def tasks(app: App) -> tuple[Task[Any, Any, Any], Task[Any, Any, Any]]:
 class RestWorker:
     """Asks a server for jobs."""
 
-    def __init__(self, work: Client) -> None:
-        self._work = work
+    def __init__(self, work: Client, types: Sequence[str] = TYPES) -> None:
+        self._work, self._types = work, types
         self._claims = 0
 
     async def claim(self, wait: float = 0, limit: int = 10) -> list[dict[str, Any]]:
         self._claims += 1
-        body = {"worker": "w1", "claim": self._claims, "queues": ["default"], "types": TYPES, "limit": limit}
+        body = {"worker": "w1", "claim": self._claims, "queues": ["default"], "types": self._types, "limit": limit}
         answer = await self._work.post("/claims", json={**body, "wait": wait})
         assert answer.status_code == 200, answer.text
         jobs: list[dict[str, Any]] = answer.json()["jobs"]
@@ -153,3 +153,41 @@ async def test_a_group_ends_although_the_store_was_away_when_its_server_settled_
     assert refused == [handle.id]
     await settle(work, ended(last, result=3))
     assert await handle.aresult(timeout=10) == 3
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_map_ends_without_a_python_worker_and_without_its_task_in_the_server(
+    app: App, work: Client, known: bool
+) -> None:
+    producer = app if known else App(app.store)
+
+    @producer.task(type="mail.plan")
+    def plan() -> list[int]:
+        raise NotImplementedError
+
+    @producer.task(type="mail.send")
+    def send(number: int, lang: str) -> str:
+        raise NotImplementedError
+
+    @producer.task(type="mail.count")
+    def count(sent: list[str]) -> int:
+        raise NotImplementedError
+
+    async with producer.flow("mails") as flow:
+        sent = flow.map(send, over=flow.add(plan.job()).result, lang="en")
+        counted = flow.add(count.job(sent.result), name="count")
+    worker = RestWorker(work, ["mail.plan", "mail.send", "mail.count"])
+    async with asyncio.timeout(60):
+        await settle(work, ended(await worker.until("mail.plan"), result=[5, 6, 7]))
+        jobs: list[dict[str, Any]] = []
+        while len(jobs) < 3:
+            jobs += await worker.claim(wait=10)
+        assert sorted(job["payload"]["number"] for job in jobs) == [5, 6, 7]
+        assert {job["payload"]["lang"] for job in jobs} == {"en"}
+        await settle(work, *(ended(job, result=str(job["payload"]["number"])) for job in jobs))
+        last = await worker.until("mail.count")
+        assert last["payload"] == {"sent": ["5", "6", "7"]}
+        await settle(work, ended(last, result=3))
+    assert await flow.handle.node(counted).aresult(timeout=10) == 3
+    if not known:
+        await producer.aclose()

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi import HTTPException as FastAPIError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
@@ -244,3 +246,45 @@ async def test_requests_that_share_the_state_of_a_connection_are_of_their_own_ca
         for user in (b"ada", b"bob")
     ]
     assert [each.name for each in found] == ["ada", "bob"]
+
+
+REFUSALS = [
+    (403, "not on Sundays", {}),
+    (401, "log in first", {"WWW-Authenticate": 'Basic realm="host"'}),
+    (303, "See Other", {"Location": "/login?next=jobs"}),
+    (503, "our directory is away", {"Retry-After": "9"}),
+]
+
+
+@pytest.mark.parametrize(("status", "detail", "headers"), REFUSALS)
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/openapi.json", "/jobs", "/metrics"])
+async def test_an_http_error_of_the_app_around_is_its_answer(
+    app: App, status: int, detail: str, headers: dict[str, str], is_async: bool, path: str
+) -> None:
+    def plain(request: Request) -> None:
+        raise HTTPException(status, detail, headers)
+
+    async def later(request: Request) -> None:
+        plain(request)
+
+    made = fastapi_host(asgi(app, auth=later if is_async else plain))
+    async with visiting(made, headers={"accept": "text/html"}) as browser:
+        answer = await browser.get(f"{PREFIX}{path}")
+    assert answer.status_code == status
+    assert {name: answer.headers[name] for name in headers} == headers
+    if path.startswith("/api"):
+        assert (answer.json()["status"], answer.json()["title"]) == (status, detail)
+
+
+async def test_details_that_are_no_text_and_other_errors_of_the_app_around(app: App) -> None:
+    def refuse(request: Request) -> None:
+        if "x-broken" in request.headers:
+            raise ValueError("secret")
+        raise FastAPIError(422, {"reason": "blocked"})
+
+    async with visiting(fastapi_host(asgi(app, auth=refuse))) as client:
+        answer = await client.get(f"{PREFIX}/api/v1/jobs")
+        assert (answer.status_code, answer.json()["title"]) == (422, '{"reason":"blocked"}')
+        broken = await client.get(f"{PREFIX}/api/v1/jobs", headers={"x-broken": "1"})
+        assert (broken.status_code, "secret" in broken.text) == (500, False)

@@ -6,14 +6,17 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import psycopg
+import pytest
 import redis as redis_driver
 
+from tests.server.test_serve import Served
 from tests.support.processes import children
 from tests.support.servers.postgres import PostgresServer
-from tests.support.servers.redis import RedisServer
+from tests.support.servers.redis import RedisServer, new_redis
 from windlass import App
 from windlass.server import asgi
 
@@ -126,3 +129,45 @@ async def _until_refused(api: httpx.AsyncClient) -> None:
             pass
     assert answer.status_code == 503, answer.text
     assert "maybe_done" not in answer.json()
+
+
+async def test_a_server_that_stops_while_its_store_is_down_closes_everything(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App(redis_server.url)
+    served = asgi(app)
+    token = (await app.tokens.acreate("t", ["admin"])).text
+    async with served.router.lifespan_context(served):
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(served),
+            base_url="http://windlass/api/v1",
+            headers={"authorization": f"Bearer {token}"},
+        ) as client:
+            await client.post("/jobs", json=JOB)
+            claim = {"worker": "w", "claim": 1, "queues": ["default"], "types": ["mail"], "limit": 1}
+            (job,) = (await client.post("/claims", json=claim)).json()["jobs"]
+            done = {"id": job["id"], "attempt": job["attempt"], "outcome": "completed"}
+            await client.post("/claims/settle", json={"worker": "w", "settlements": [done]})
+        redis_server.stop()
+    assert app._store_handle.opened is None
+    assert not [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+    assert "Traceback" not in caplog.text
+
+
+def test_a_process_that_serves_ends_with_0_while_its_store_is_down(tmp_path: Path) -> None:
+    redis: RedisServer = new_redis()
+    redis.start()
+    served = Served(tmp_path, redis.url)
+    try:
+        process = served.start("--unready", "0s", "--drain", "10s")
+        served.log_in()
+        claim = {"worker": "w", "claim": 1, "queues": ["default"], "types": ["mail"], "limit": 1}
+        assert served.client.post("/api/v1/claims", json=claim).status_code == 200
+        redis.kill()
+        process.send(signal.SIGTERM)
+        assert process.wait(10 + IN_TIME) == 0
+        for word in ("Traceback", "ResourceWarning", "never retrieved", "Application shutdown failed"):
+            assert word not in process.output
+    finally:
+        served.end()
+        redis.remove()

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.addresses import on_sqlite
 from windlass import App, JobDead
+from windlass.core.codec import decode
 from windlass.core.hidden import HIDDEN
 from windlass.server import asgi
 from windlass.server.application import OPERATIONS
@@ -128,6 +129,20 @@ async def test_a_failed_job_is_retried_with_another_payload_and_the_old_one_is_k
         assert [each["payload"] for each in kept] == [{"amount": 1}]
         with pytest.raises(JobDead, match="2"):
             await handle.aresult(30)
+
+
+async def test_a_changed_schedule_keeps_the_hidden_fields_of_its_job(app: App) -> None:
+    given = {"type": "pay", "payload": ORDER, "meta": {"password": SECRET, "team": "a"}}
+    async with _client(app, "admin", hide=["password", "card.number"]) as admin:
+        assert (await admin.post("/schedules", json={"name": "nightly", "every": 60, **given})).status_code == 201
+        shown = (await admin.get("/schedules/nightly")).json()["settings"]
+        assert shown["meta"] == {"password": HIDDEN, "team": "a"}
+        patch = {**{name: shown[name] for name in given}, "priority": 3}
+        assert (await admin.patch("/schedules/nightly", json=patch)).status_code == 200
+        other = await admin.patch("/schedules/nightly", json={**patch, "type": "bill", "payload": {}})
+        assert (other.status_code, other.json()["field"]) == (422, "password")
+    job = (await app.schedules.aget("nightly")).rules.job
+    assert (decode(job.payload), decode(job.meta or "{}"), job.priority) == (ORDER, given["meta"], 3)
 
 
 async def test_hidden_fields_are_not_searched(app: App) -> None:

@@ -28,7 +28,7 @@ from windlass.errors import (
     WindlassError,
 )
 from windlass.remote import RemoteApp, RemoteRefused
-from windlass.server.enqueue import make_job
+from windlass.server.api.enqueue import make_job
 from windlass.testing import run_all
 
 
@@ -234,6 +234,27 @@ def test_commands_go_through_the_server_without_the_store(served: Served, tmp_pa
     assert served.app.queues.get("default").paused
     entries = served.app.audit.list().items
     assert [(each.actor.name, each.action) for each in entries[:2]] == [("cli", "queue.pause"), ("cli", "job.cancel")]
+
+
+def test_commands_on_webhooks_go_through_the_server(served: Served) -> None:
+    token = served.app.tokens.create("cli", ["admin"]).text
+    environment = {"WINDLASS_TOKEN": token, "WINDLASS_SERVER": str(served.client.base_url)}
+
+    def run(*words: str) -> str:
+        words = ("-m", "windlass", "webhooks", *words)
+        process = served.processes.start("cli", *words, environment=environment | {"WINDLASS_STORE": "sqlite:///no"})
+        assert process.wait() == 0, process.output
+        return process.output
+
+    assert "whsec_" in run("add", "ops", "https://example.com/hook", "--event", "job.dead", "--timeout", "3s")
+    (found,) = json.loads(run("list", "--json"))
+    assert (found["name"], found["events"], found["timeout"]) == ("ops", ["job.dead"], 3.0)
+    assert "whsec_" in run("rotate", "ops", "--overlap", "0s")
+    assert "ops is paused" in run("pause", "ops")
+    assert "ops: paused" in run("show", "ops")
+    assert "ops is active" in run("resume", "ops")
+    assert "ops is removed" in run("remove", "ops", "--yes")
+    assert served.app.webhooks.list() == []
 
 
 def test_a_server_that_stops_ends_within_its_time(served: Served) -> None:

@@ -2,17 +2,25 @@
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import msgspec
 import pytest
 
+from windlass.core.ids import new_id
 from windlass.core.jobs.job import JobError
+from windlass.core.status import Status
 from windlass.errors import ConfigError, StoreUnavailable, StoreUnusable
+from windlass.remote import RemoteApp, RemoteRefused
 from windlass.remote.connection import Connection
+from windlass.remote.problems import NOT_WINDLASS
 from windlass.remote.work.jobs import _batches
 from windlass.remote.work.session import WorkSession
 from windlass.remote.work.store import rules
+from windlass.server.api.jobs import JobRecord
+from windlass.server.problem import Problem
 from windlass.server.workers.records import SettleBody, SettlementBody
 from windlass.server.workers.settle import MAX_SETTLE_BODY
 
@@ -91,3 +99,29 @@ def test_settlements_with_long_errors_are_sent_in_parts_that_the_server_takes() 
     parts = list(_batches(bodies))
     assert [body for part in parts for body in part] == bodies
     assert max(len(msgspec.json.encode(SettleBody(worker="w", settlements=part))) for part in parts) < MAX_SETTLE_BODY
+
+
+def _record(status: Status, result: Any = None) -> JobRecord:
+    now = datetime.now(UTC)
+    fields = {"queue": "q", "type": "t", "payload": None, "run_at": now, "created_at": now, "updated_at": now}
+    return JobRecord(id=new_id(), status=status, result=result, **fields)  # type: ignore[arg-type]
+
+
+async def test_a_result_is_waited_for_through_outages_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = RemoteApp("http://127.0.0.1:1", token="wl_t")
+    refusals = [Problem(status=502, code=NOT_WINDLASS, title="bad gateway"), Problem(status=429, code="r", title="r")]
+    outages = [StoreUnavailable("away"), *map(RemoteRefused, refusals)]
+    answers: Iterator[JobRecord | Exception]
+    answers = iter([_record(Status.RUNNING), *outages, _record(Status.COMPLETED, 7)])
+
+    async def read(_: str) -> JobRecord:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(app.jobs, "_record", read)
+    assert await app._handle(new_id(), False, Any).aresult(timeout=30) == 7
+    answers = iter([_record(Status.RUNNING), RemoteRefused(Problem(status=401, code="unauthorized", title="no"))])
+    with pytest.raises(RemoteRefused):
+        await app._handle(new_id(), False, Any).aresult(timeout=30)

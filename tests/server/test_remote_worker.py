@@ -14,6 +14,7 @@ from tests.server.remote_stage import Remote
 from tests.support.processes import let_pass, until
 from tests.support.servers.ports import free_port
 from windlass import App, ConfigError, Fixed
+from windlass.client.app import CLIENT_DEADLINE
 from windlass.remote import TokenRefused, Worker
 from windlass.testing.workers.proxy import Exchange
 
@@ -291,3 +292,19 @@ async def test_a_worker_in_a_program_is_refused_without_a_token_or_with_a_wrong_
     with pytest.raises(TokenRefused):
         async with Worker(App(), address, token="wl_none"):
             pass
+
+
+def test_a_worker_waits_for_a_server_that_is_away_at_its_start_and_can_be_stopped_meanwhile(remote: Remote) -> None:
+    id_ = remote.enqueue("child_task", {"n": 1})
+
+    def start_workers() -> None:
+        stopped, waiting = remote.worker(), remote.worker()
+        for each in (stopped, waiting):
+            until(lambda each=each: "asking the server" in each.output, "it has asked")  # type: ignore[misc]
+        stopped.send(signal.SIGTERM)
+        assert stopped.wait() == 0
+        let_pass(CLIENT_DEADLINE + 1)
+        assert not waiting.ended
+
+    remote.restart_server(after=start_workers)
+    assert remote.ends(id_).result == 1

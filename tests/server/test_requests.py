@@ -7,8 +7,8 @@ import pytest
 
 from tests.server.conftest import Client, Connect
 from windlass import App
-from windlass.errors import InvalidOption
-from windlass.server import enqueue, requests
+from windlass.errors import InvalidOption, StoreUnavailable
+from windlass.server.api import enqueue, requests
 
 WELCOME = {"type": "mail.welcome", "payload": {"user_id": 1}}
 KEY = {"Idempotency-Key": "order-7"}
@@ -145,3 +145,39 @@ async def test_a_key_of_a_job_that_is_gone_is_answered_with_its_id(api: Client, 
 async def test_a_key_has_1_to_255_characters(api: Client, key: str) -> None:
     answer = await api.post("/jobs", json=WELCOME, headers={"Idempotency-Key": key})
     assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
+
+
+async def _away(*_: object) -> None:
+    raise StoreUnavailable("no answer")
+
+
+async def test_an_outage_after_the_enqueue_says_that_the_job_may_be_stored(
+    api: Client, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enqueue, "_read", _away)
+    answer = await api.post("/jobs", json={**WELCOME, "concurrency_key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (503, "enqueue_unknown")
+    assert answer.json()["maybe_done"] is True
+    assert await _jobs(app) == 1
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+async def test_an_outage_after_the_enqueue_does_not_name_a_job_outside_the_limits(
+    api: Client, connect: Connect, monkeypatch: pytest.MonkeyPatch, bulk: bool
+) -> None:
+    keyed = {**WELCOME, "queue": "shared", "idempotency_key": "k"}
+    other = (await api.post("/jobs", json={**keyed, "type": "img.resize", "payload": {"path": "a"}})).json()["id"]
+    limited = await connect("enqueue", types=["mail.welcome"])
+    monkeypatch.setattr(enqueue, "_read", _away)
+    path, body = ("/jobs/bulk", {"jobs": [keyed]}) if bulk else ("/jobs", keyed)
+    answer = await limited.post(path, json=body)
+    assert answer.json()["code"] == "enqueue_unknown"
+    assert other not in answer.text
+
+
+async def test_an_answer_that_cannot_be_kept_is_sent_all_the_same(
+    api: Client, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests._Attempt, "_write", _away)
+    assert (await api.post("/jobs", json=WELCOME, headers=KEY)).status_code == 201
+    assert await _jobs(app) == 1

@@ -239,7 +239,7 @@ async def test_the_state_is_the_apps_and_says_what_is_missing(app: App) -> None:
 
     app.state.pool = "a pool"
     assert await attempt(work_for(app)) == Done('"a pool"')
-    with pytest.raises(AttributeError, match=r"on_start hook that says `state.client"):
+    with pytest.raises(AttributeError, match=r"set `state.client = …` in an @app.on_start hook"):
         _ = app.state.client
     assert repr(app.state) == "State(pool)"
 

@@ -151,7 +151,7 @@ async def test_of_very_many_rescued_jobs_the_first_are_told_and_how_many_more(
     await let_lapse(store, clock)
     await holder.step(0)
     assert heard.names == ["LeadershipGained", *["JobRescued"] * 3, "JobsRescued"]
-    assert sentence(heard.heard[-1])[1] == "and so 9 more jobs of runners that are gone: pending now"
+    assert sentence(heard.heard[-1])[1] == "9 more jobs of dead runners rescued: pending now"
 
 
 async def test_a_stopped_job_that_was_to_be_cancelled_is_told_without_contradiction(store: Store) -> None:
@@ -247,6 +247,22 @@ async def test_a_campaign_that_failed_leaves_leadership_until_the_next(store: St
     assert (holder.term, heard.names) == (None, ["DutyFailed"])
     await holder.step(1)
     assert (holder.term, heard.names) == (1, ["DutyFailed", "StoreRecovered", "LeadershipGained"])
+
+
+async def test_outages_are_reported_by_a_worker_that_lost_leadership_in_one(store: Store) -> None:
+    leader = Flaky(store.leader, "campaign", ["", "before", "", "before"])
+    holder, heard = candidate(View(store, jobs=Flaky(store.jobs, "admit", ["before"]), leader=leader), "a")
+    await holder.step(0)
+    await holder.step(3)
+    assert heard.names == ["LeadershipGained", "DutyFailed", "LeadershipLost"]
+    await store.leader.resign("a")
+    other, _ = candidate(store, "b")
+    await other.step(3)
+    await holder.step(4)
+    assert (holder.term, heard.names[3:]) == (None, ["StoreRecovered"])
+    await holder.step(5)
+    await holder.step(6)
+    assert heard.names[4:] == ["DutyFailed", "StoreRecovered"]
 
 
 async def test_a_schema_that_is_too_new_ends_the_coordinator(store: Store) -> None:

@@ -1,7 +1,9 @@
 """The parts of cells: what they print, what they leave changed, and what came of them."""
 
 import os
+import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -9,10 +11,15 @@ import time
 import uuid
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
-from windlass.worker.handlers.process_main import MAX_THREADS_LEFT, ProcessGlobals
-from windlass.worker.handlers.process_protocol import MAX_LINE_LENGTH, MAX_LINES, Output
+from tests.services.parts import claimed
+from tests.support.seed import nothing
+from windlass import App
+from windlass.core.jobs.retry import Exponential
+from windlass.worker.handlers.process_main import MAX_THREADS_LEFT, ProcessGlobals, ProcessWork, RunnerConnection
+from windlass.worker.handlers.process_protocol import MAX_LINE_LENGTH, MAX_LINES, CancelRequested, Close, Output, Run
 from windlass.worker.processes import descendants, kill_marked, kill_tree, memory
 
 MARK = "0123456789abcdef"
@@ -152,3 +159,27 @@ def test_a_stray_is_found_by_its_environment_alone() -> None:
     assert other.poll() is None
     other.kill()
     other.wait()
+
+
+@pytest.mark.parametrize(
+    ("requests", "cancelled"),
+    [(["run", "cancel"], True), (["cancel", "run"], False), (["run"], False)],
+    ids=["for this job", "for the job before it", "none"],
+)
+def test_a_cancel_request_that_comes_before_the_handler_starts_counts(
+    requests: list[str], cancelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "_exit", lambda _: None)
+    app = App("sqlite:///never-opened.db")
+    app.task(type="t")(nothing)
+    run = Run(claimed(type="t"), Exponential(), MARK)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        for each in requests:
+            ours.sendall(msgspec.json.encode(run if each == "run" else CancelRequested()) + b"\n")
+        ours.close()
+        runner, jobs = RunnerConnection(theirs), queue.SimpleQueue[Run | Close]()
+        runner._read(jobs)
+        work = ProcessWork(run.job, app.registry.get("t"), -1, 0, started_on=0, runner=runner)
+        runner.begin(work)
+    assert work.cancelled is cancelled

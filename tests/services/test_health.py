@@ -13,8 +13,8 @@ class Probe:
     """A worker's health, and a client that asks."""
 
     def __init__(self) -> None:
-        self.live = self.ready = True
-        self.health = Health(lambda: self.live, lambda: self.ready)
+        self.ready = True
+        self.health = Health(lambda: self.ready)
         self.port = 0
 
     async def send(self, request: bytes) -> bytes:
@@ -56,26 +56,24 @@ async def test_alive_and_not_ready(probe: Probe) -> None:
 
 
 async def test_started_is_what_it_is_told_and_else_alive() -> None:
-    told = Health(lambda: True, lambda: True, started=lambda: False)
+    told = Health(lambda: True, started=lambda: False)
     assert b" 503 " in (await told._answer(b"GET /startupz HTTP/1.1\r\n\r\n")).splitlines()[0]
-    assert (
-        b" 200 " in (await Health(lambda: True, lambda: False)._answer(b"GET /startupz HTTP/1.1\r\n")).splitlines()[0]
-    )
+    assert b" 200 " in (await Health(lambda: False)._answer(b"GET /startupz HTTP/1.1\r\n")).splitlines()[0]
 
 
 async def test_metrics_are_told_what_the_caller_accepts() -> None:
     async def metrics(accept: str) -> tuple[str, bytes]:
         return "text/x", accept.encode()
 
-    port = Health(lambda: True, lambda: True, metrics=metrics)
+    port = Health(lambda: True, metrics=metrics)
     answer = await port._answer(b"GET /metrics HTTP/1.1\r\nHost: x\r\nACCEPT: a/b; c=1\r\n\r\n")
     assert answer.endswith(b"Content-Type: text/x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n a/b; c=1")
 
 
 async def test_ready_is_asked_anew_each_time(probe: Probe) -> None:
     answers = []
-    for probe.live in (False, True, False):
-        answers.append((await probe.get("/healthz?verbose=1"))[0])
+    for probe.ready in (False, True, False):
+        answers.append((await probe.get("/readyz?verbose=1"))[0])
     assert answers == [503, 200, 503]
 
 
@@ -117,7 +115,7 @@ async def test_a_stopped_one_listens_no_more(probe: Probe) -> None:
 
 
 async def test_one_that_never_started_stops_too() -> None:
-    health = Health(lambda: True, lambda: True)
+    health = Health(lambda: True)
     await health.stop()
     assert await health.start("127.0.0.1", 0) > 0, "it may start yet"
     await health.stop()

@@ -5,11 +5,12 @@ import threading
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.services.parts import Listener
+from tests.services.parts import Flaky, Listener
 from tests.support.seed import put
 from windlass import App, ConfigError, Job, State
 from windlass.core.events import AttemptEnded, HookFailed
@@ -202,6 +203,26 @@ async def test_a_dead_job_is_told_to_every_hook_whatever_the_others_do(opened: t
     async with asyncio.timeout(10):
         await hooks.quiet.wait()
     assert len(told) == 1, "it is not dead any more"
+    running.cancel()
+
+
+async def test_a_dead_job_is_told_also_if_the_store_was_away_when_it_died(opened: tuple[App, Store]) -> None:
+    app, store = opened
+    told: list[str] = []
+
+    @app.on_dead
+    def alert(job: Job) -> None:
+        told.append(job.id)
+
+    id_ = await put(store, Status.DEAD)
+    heard = Listener()
+    away: Any = SimpleNamespace(operator=Flaky(store.operator, "get", ["before", "before"]))
+    hooks = DeadHooks(app, away, Lifespan(app, heard), heard)
+    running = asyncio.create_task(hooks.run())
+    hooks.listening(heard)(ended(id_, Status.DEAD))
+    async with asyncio.timeout(10):
+        await hooks.quiet.wait()
+    assert (told, heard.names) == ([id_], ["AttemptEnded", "StoreFailed", "StoreRecovered"])
     running.cancel()
 
 

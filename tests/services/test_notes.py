@@ -1,15 +1,20 @@
 """Progress and log lines: gathered, written together, and written again if the store was away."""
 
+import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.services.parts import Flaky, Listener, one_work
 from tests.support.seed import claim_one, completed, enqueue_one, look, nothing, open_lease, settle
 from windlass import App, Context
+from windlass.core.jobs.outcome import Settlement
+from windlass.core.webhooks.delivery import WEBHOOK_TYPE
+from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 from windlass.worker.handlers.work import MAX_UNSENT_LINES, Work
-from windlass.worker.runner.notes import Notes
+from windlass.worker.runner.notes import FinalNotes, Notes
 
 
 class Enqueuer:
@@ -94,3 +99,113 @@ async def test_a_late_note_changes_nothing(store: Store, work: Work) -> None:
     desk.ctx.log("too late")
     await desk.notes.send()
     assert await desk.kept() == ([], None)
+
+
+class Settled:
+    """Collects settlements, with what was kept of the notes by then."""
+
+    def __init__(self, desk: Enqueuer) -> None:
+        self.works: list[Work] = []
+        self.written = asyncio.Event()
+        self.final = FinalNotes(desk.notes, self._settle)
+
+    def _settle(self, work: Work, _: Settlement) -> None:
+        self.works.append(work)
+        self.written.set()
+
+
+async def test_an_outcome_waits_for_notes_that_failed_and_are_tried_again(store: Store, work: Work) -> None:
+    desk = Enqueuer(store, work, "before", "before")
+    settled = Settled(desk)
+    desk.ctx.log("the last line")
+    settled.final.settle(work, completed(work.claimed))
+    await settled.written.wait()
+    assert (await desk.kept())[0] == ["the last line"]
+    await settled.final.sent()
+    assert settled.works == [work]
+
+
+async def test_an_outcome_waits_for_notes_that_are_on_their_way(store: Store, work: Work) -> None:
+    desk = Enqueuer(store, work)
+    settled, arrived, answer, note = Settled(desk), asyncio.Event(), asyncio.Event(), store.jobs.note
+
+    async def slow(notes: Any) -> None:
+        arrived.set()
+        await answer.wait()
+        await note(notes)
+
+    desk.role.note = slow
+    desk.ctx.log("the last line")
+    sending = asyncio.create_task(desk.notes.send())
+    await arrived.wait()
+    settled.final.settle(work, completed(work.claimed))
+    assert settled.works == []
+    answer.set()
+    await settled.written.wait()
+    assert (await desk.kept())[0] == ["the last line"]
+    await sending
+
+
+async def test_an_outcome_that_comes_while_others_are_written_goes_next(
+    store: Store, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.worker.runner.notes.EVERY_SECONDS", 3600)
+    desk = Enqueuer(store, work)
+    settled, note = Settled(desk), store.jobs.note
+    other = one_work(App.testing(), msgspec.structs.replace(work.claimed, id="other", type=WEBHOOK_TYPE))
+    other.unsent = desk.notes.unsent
+
+    async def interrupted(notes: Any) -> None:
+        if not settled.works:
+            other.log("another line")
+            settled.final.settle(other, completed(other.claimed))
+        await note(notes)
+
+    desk.role.note = interrupted
+    desk.ctx.log("the last line")
+    settled.final.settle(work, completed(work.claimed))
+    async with asyncio.timeout(10):
+        await settled.final.sent()
+    assert settled.works == [work, other]
+
+
+async def test_an_outcome_does_not_wait_for_ever_for_its_notes(
+    store: Store, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.worker.runner.notes.FINAL_SECONDS", 0.01)
+    desk = Enqueuer(store, work, *["before"] * 100)
+    settled = Settled(desk)
+    desk.ctx.log("the last line")
+    settled.final.settle(work, completed(work.claimed))
+    await settled.written.wait()
+    assert desk.listener.names == ["StoreFailed"]
+
+
+async def test_an_outcome_does_not_wait_for_a_note_that_hangs(
+    store: Store, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.worker.runner.notes.FINAL_SECONDS", 0.01)
+    desk = Enqueuer(store, work)
+    settled, answer = Settled(desk), asyncio.Event()
+    desk.role.note = lambda notes: answer.wait()
+    desk.ctx.log("the last line")
+    settled.final.settle(work, completed(work.claimed))
+    async with asyncio.timeout(2):
+        await settled.written.wait()
+    answer.set()
+    await settled.final.sent()
+    assert settled.works == [work]
+
+
+async def test_a_note_that_is_lost_is_not_said_to_be_tried_again(store: Store, work: Work) -> None:
+    desk = Enqueuer(store, work)
+
+    async def refuse(_: Any) -> None:
+        raise ValueError("no such column")
+
+    desk.role.note = refuse
+    desk.ctx.log("a line")
+    await desk.notes.send()
+    ((_, line),) = map(sentence, desk.listener.heard)
+    assert line == "writing progress in default failed: ValueError: no such column"
+    assert desk.notes.unsent == set()

@@ -78,10 +78,10 @@ async def test_a_start_that_fails_leaves_no_descriptor_open(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("runner", "lacks_store", "healthy"), [(None, False, False), (None, True, True), ("r1", False, False)]
+    ("runner", "lacks_store", "ready"), [(None, False, False), (None, True, True), ("r1", False, False)]
 )
-async def test_a_worker_that_can_keep_no_runner_is_unhealthy_unless_the_store_is_away(
-    monkeypatch: pytest.MonkeyPatch, runner: str | None, lacks_store: bool, healthy: bool
+async def test_a_worker_that_cannot_keep_one_of_its_runners_is_live_and_not_ready_unless_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch, runner: str | None, lacks_store: bool, ready: bool
 ) -> None:
     now = 10**12
     monkeypatch.setattr("windlass.worker.supervisor.runner_process.since_boot", lambda: now)
@@ -89,13 +89,22 @@ async def test_a_worker_that_can_keep_no_runner_is_unhealthy_unless_the_store_is
     start, _ = failing(0, OSError(), answer=SimpleNamespace(runner=runner, lacks_store=lacks_store))
     monkeypatch.setattr(RunnerProcess, "start", start)
     supervisor = Supervisor(CONFIG, Listener())
-    restarts = Restarts(CONFIG, asyncio.Event(), Listener())
-    supervisor._restarts.append(restarts)
+    monkeypatch.setattr(supervisor._leases, "current", lambda: True)
+    monkeypatch.setattr(supervisor._leases, "held", lambda: True)
+    works, restarts = (Restarts(CONFIG, asyncio.Event(), Listener()) for _ in range(2))
+    supervisor._restarts += [works, restarts]
     for _ in range(3):
         await restarts.start()
         await restarts.pause()
         now += FAILING_AFTER // 2
-        assert supervisor._live() is (healthy or now <= 10**12 + FAILING_AFTER)
+        assert supervisor._ready() is (ready or now <= 10**12 + FAILING_AFTER)
+        assert await supervisor_answers(supervisor, "/healthz") == 200
+
+
+async def supervisor_answers(supervisor: Supervisor, path: str) -> int:
+    """The status of an answer on its health port."""
+    health = await supervisor._open_health()
+    return int((await health._answer(f"GET {path} HTTP/1.1\r\n\r\n".encode())).split()[1])
 
 
 async def test_a_runner_that_works_for_a_while_makes_a_worker_healthy_again(monkeypatch: pytest.MonkeyPatch) -> None:

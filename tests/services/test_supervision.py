@@ -10,20 +10,16 @@ from tests.services.parts import Listener, table_of
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, claim_one, enqueue_one, let_lapse, look, status_of
 from windlass import Status
-from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.worker.channel import Cancel, Hello, LeaseGranted
 from windlass.worker.config import WorkerConfig
-from windlass.worker.shared_table import MAX_STEP
 from windlass.worker.stacks import Stacks
 from windlass.worker.supervisor.beat import LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.runner_process import RunnerProcess
 from windlass.worker.supervisor.state import SupervisorState
 from windlass.worker.supervisor.watch import Watch
-
-START, HOUR = 1_000 * SECOND, 3_600 * SECOND
 
 
 class Line:
@@ -222,47 +218,3 @@ async def test_an_ending_is_told_in_words(post: Post, code: int | None, words: s
     ended: Any = SimpleNamespace(pid=1, returncode=code)
     post.child.process = ended
     assert post.child.ending() == words
-
-
-@pytest.mark.parametrize(("suspended", "ended"), [(True, False), (False, True)])
-async def test_a_runner_is_not_ended_for_time_in_which_the_worker_stood_still(
-    post: Post, monkeypatch: pytest.MonkeyPatch, suspended: bool, ended: bool
-) -> None:
-    killed: list[RunnerProcess] = []
-    monkeypatch.setattr(post.child, "kill", lambda: killed.append(post.child))
-    monkeypatch.setattr("windlass.worker.supervisor.watch.since_boot", lambda: START + HOUR)
-    await post.leases.open(post.child)
-    id_ = await enqueue_one(post.store)
-    job, table = await claim_one(post.store, post.runner), post.child.table
-    table.keep_time(START)
-    table.tick = table.active_time(START)
-    table.start(table.prefetch(id_, job.attempt, START, START), START, table.active_time(START) + 5 * SECOND)
-    if not suspended:
-        for moment in range(START, START + HOUR, MAX_STEP):
-            table.keep_time(moment)
-    monkeypatch.setattr(post.child.stacks, "ask", where)
-    await post.watch._check_hung(post.child)
-    table.keep_time(START + HOUR)
-    await post.watch._check_hung(post.child)
-    assert bool(killed) is ended
-    assert ("RunnerHung" in post.listener.names) is ended
-    assert "RunnerBlocked" not in post.listener.names
-
-
-async def where(_: int) -> str:
-    return "somewhere"
-
-
-async def test_a_round_of_the_watch_that_comes_late_is_skipped(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second pause is one in which everything stood still."""
-    moments = iter([SECOND, SECOND, HOUR, HOUR, HOUR + SECOND, HOUR + SECOND])
-    rounds: list[int] = []
-
-    async def look() -> None:
-        rounds.append(1)
-
-    monkeypatch.setattr("windlass.worker.supervisor.watch.since_boot", lambda: next(moments))
-    monkeypatch.setattr(post.watch, "_check_all", look)
-    for _ in range(3):
-        await post.watch._round()
-    assert len(rounds) == 2

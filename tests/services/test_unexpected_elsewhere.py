@@ -135,3 +135,4 @@ async def test_a_claim_loop_that_never_has_memory_ends_so_that_its_runner_is_rep
         with pytest.raises(MemoryError):
             await asyncio.wait_for(rig.loop.run({"default": None}, ("t",)), 20)
     assert len(claims) == 2 * (MAX_UNEXPECTED + 1)
+    assert rig.listener.names == ["StoreFailed", "StoreFailed"]  # one after the claim that succeeded

@@ -62,6 +62,10 @@ def test_every_problem_of_an_address_is_told_at_once() -> None:
     assert len(refused.value.problems) == 6
 
 
+def test_a_path_with_an_at_sign_is_shown_whole() -> None:
+    assert redact("sqlite:////srv/a@b/jobs.db") == "sqlite:////srv/a@b/jobs.db"
+
+
 def test_another_scheme_is_refused_without_its_password() -> None:
     with pytest.raises(ConfigError) as refused:
         open_store("mysql://root:secret@host/db")

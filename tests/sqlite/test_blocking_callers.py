@@ -147,7 +147,7 @@ async def test_a_call_in_the_midst_of_a_call_is_refused_instead_of_waiting_for_i
     store = await ready(opens)
 
     def work(db: Db) -> None:
-        with pytest.raises(StoreUnavailable, match="in the midst of another call"):
+        with pytest.raises(StoreUnavailable, match="called during another call of this thread"):
             store.jobs.enqueue([new_job()]).send(None)
 
     await elsewhere(lambda: by_hand(store._threads.write(work, None)))

@@ -11,6 +11,7 @@ from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, enqueue_one, let_lapse, open_lease, request, running, status_of, worker_info
 from windlass.core.moments import DAY
 from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
 from windlass.store.records import Campaign
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 
@@ -124,6 +125,14 @@ async def test_an_orphan_has_until_the_end_of_its_lease(opens: Open, path: Path,
         assert await store.leases.rescue(10) == []
         await let_lapse(store, clock)
         assert [each.id for each in await store.leases.rescue(10)] == [job.id]
+
+
+async def test_a_lock_that_cannot_be_opened_makes_the_store_unavailable(opens: Open, path: Path) -> None:
+    store = opens()
+    await open_lease(store, "r1")
+    os.close(os.open(f"{path}-live", os.O_CREAT))
+    with pytest.raises(StoreUnavailable, match="-live/r1 cannot be opened"):
+        await store.leases.renew("w1", ["r1"], LEASE)
 
 
 async def test_a_dead_runner_can_not_claim(opens: Open, path: Path) -> None:

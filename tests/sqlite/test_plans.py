@@ -61,6 +61,7 @@ VALUES: dict[str, Any] = {
     "from": "",
     "jobs_by_tenant": "[]",
     "names": "[]",
+    "times": "both",
 }
 
 WALKS = {

@@ -1,7 +1,9 @@
 """What a newer Windlass does to a store: one more step of its tables or keys, additive or breaking."""
 
 import asyncio
+import contextlib
 from functools import partial
+from typing import Any
 
 import psycopg
 
@@ -47,12 +49,18 @@ def _change_sqlite(connection: Connection, *, breaking: bool) -> None:
 
 def _change_postgres(url: str, *, breaking: bool) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
-        for (table,) in connection.execute(_POSTGRES_TABLES).fetchall():
-            connection.execute(f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'")
-        connection.execute("CREATE TABLE windlass.tomorrow (id integer)")
-        connection.execute(
-            "INSERT INTO windlass.schema (number, name, breaking) VALUES (%s, %s, %s)", (NUMBER, NAME, breaking)
-        )
+        for (table,) in _repeated(connection, _POSTGRES_TABLES).fetchall():
+            _repeated(connection, f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'")
+        _repeated(connection, "CREATE TABLE windlass.tomorrow (id integer)")
+        step = f"({NUMBER}, '{NAME}', {breaking})"
+        _repeated(connection, f"INSERT INTO windlass.schema (number, name, breaking) VALUES {step}")
+
+
+def _repeated(connection: "psycopg.Connection[Any]", statement: str) -> "psycopg.Cursor[Any]":
+    """Run a statement until there is no conflict: a store may be where one of ten statements fails."""
+    while True:
+        with contextlib.suppress(psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
+            return connection.execute(statement.encode())
 
 
 async def _change_redis(access: Access) -> None:

@@ -25,4 +25,4 @@ def test_a_store_in_memory_is_refused_in_words(command: list[str], tmp_path: Pat
     words = [sys.executable, "-m", "windlass", *command]
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: sqlite:///:memory:: no other process sees what is in this one's memory")
+    assert ran.stderr.startswith("error: sqlite:///:memory:: no other process sees a database in memory")

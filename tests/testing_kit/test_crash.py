@@ -202,3 +202,17 @@ def test_too_many_steps_and_a_check_without_an_answer_are_errors(app: App) -> No
         crash_test(app, work.job(), check=lambda: True, reset=lambda: None, limit=1)
     with pytest.raises(TypeError, match=r"must return True, False or None, or raise; not \[\]"):
         crash_test(app, work.job(), check=list, reset=lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"), [(AssertionError(), "AssertionError"), (ValueError("\n"), "ValueError")]
+)
+def test_a_check_that_raises_without_a_message_is_reported(app: App, error: Exception, problem: str) -> None:
+    @app.task
+    def work() -> None: ...
+
+    def check() -> None:
+        raise error
+
+    with pytest.raises(AssertionError, match=f"even if nothing is killed: {problem}\n"):
+        crash_test(app, work.job(), check=check, reset=lambda: None)

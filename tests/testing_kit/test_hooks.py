@@ -97,3 +97,41 @@ def test_children_are_enqueued_by_the_context(app: App) -> None:
     parent.enqueue()
     aparent.enqueue()
     assert {job.payload.get("n") for job in run_all(app).completed} == {None, 1, 2}
+
+
+def test_handlers_get_the_apps_own_class_of_state_and_each_run_a_copy_of_it(app: App) -> None:
+    class Services(State):
+        limit = 5
+
+    app.state = state = Services()
+    seen: list[int] = []
+
+    @app.on_start
+    def start(state: Services) -> None:
+        state.limit += 1
+
+    @app.task
+    def work(ctx: Context[Services]) -> None:
+        seen.append(ctx.state.limit)
+
+    for _ in range(2):
+        work.enqueue()
+        run_all(app, raise_errors=True)
+    assert (seen, app.state is state, state.limit) == ([6, 6], True, 5)
+
+
+def test_every_stop_hook_runs_and_the_first_error_is_raised(app: App) -> None:
+    ran: list[str] = []
+
+    @app.on_stop
+    def first() -> None:
+        ran.append("first")
+
+    @app.on_stop
+    def second() -> None:
+        ran.append("second")
+        raise OSError("not closed")
+
+    with pytest.raises(OSError, match="not closed"):
+        run_all(app)
+    assert ran == ["second", "first"]

@@ -117,7 +117,23 @@ def members() -> list[NewJob]:
         found.append(make(lambda task: task.using(max_attempts=1000, **terms)))  # noqa: B023
     last = tally.using(max_attempts=1000, queue=dice.choice(["default", "few"]))
     always = note_end.using(max_attempts=1000)
-    return list(group(found, then=last, always=dice.choice([always, None])).jobs)
+    need: Any = dice.choice(["all", "all", "50%", 0])
+    return list(group(found, then=last, always=dice.choice([always, None]), need=need).jobs)
+
+
+def nodes() -> list[NewJob]:
+    """A graph with a node for each condition, in several queues."""
+    flow, ready = app.flow(), quick.using(max_attempts=1000)
+    found: list[Any] = []
+    for _ in range(dice.randint(1, 4)):
+        (make,) = dice.choices([kind for _, kind in LINKS], [weight for weight, _ in LINKS])
+        terms: dict[str, Any] = dice.choice([{}, {}, {"queue": "few"}, {"delay": dice.uniform(0, 0.5)}])
+        made = make(lambda task: task.using(max_attempts=1000, **terms))  # noqa: B023
+        found.append(flow.add(made, after=dice.sample(found, dice.randint(0, min(2, len(found))))))
+    flow.add(ready.job(1), after=found)
+    rescue = flow.add(ready.using(queue=dice.choice(["default", "few"])).job(2), after=found, when="dead")
+    flow.add(ready.job(3), after=[*found, rescue], when="ended")
+    return [flow._own_job(), *flow._jobs]
 
 
 def plain() -> NewJob:
@@ -146,6 +162,8 @@ while not Path("stop").exists():
         enqueue_jobs(links())
     if dice.random() < 0.05:
         enqueue_jobs(members())
+    if dice.random() < 0.03:
+        enqueue_jobs(nodes())
     enqueue_jobs(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
     time.sleep(dice.uniform(0.02, 0.2))
 app.close()

@@ -54,6 +54,15 @@ def all_complete(groups: Groups) -> None:
     groups.run(ALWAYS)
 
 
+def enough_complete(groups: Groups) -> None:
+    groups.keep(GROUP, payload={"group": GROUP, "size": 2, "need": "50%"})
+    groups.lose(SECOND)
+    groups.run(FIRST)
+    groups.look()
+    groups.run(THEN)
+    groups.run(ALWAYS)
+
+
 def one_is_lost(groups: Groups) -> None:
     groups.lose(SECOND)
     groups.lost()
@@ -115,6 +124,24 @@ def then_waits_in_vain(groups: Groups) -> None:
     groups.run(ALWAYS)
 
 
+def too_few_complete(groups: Groups) -> None:
+    groups.keep(GROUP, payload={"group": GROUP, "size": 2, "need": 1})
+    groups.lose(FIRST)
+    groups.lose(SECOND)
+    groups.look()
+    groups.run(THEN)
+    groups.run(ALWAYS)
+
+
+def then_runs_with_enough_before_the_last_member(groups: Groups) -> None:
+    groups.keep(GROUP, payload={"group": GROUP, "size": 2, "need": 1})
+    groups.run(FIRST)
+    groups.look()
+    groups.run(THEN)
+    groups.run(SECOND)
+    groups.run(ALWAYS)
+
+
 def the_group_is_lost_without_a_loss(groups: Groups) -> None:
     groups.run(FIRST)
     groups.run(SECOND)
@@ -122,13 +149,15 @@ def the_group_is_lost_without_a_loss(groups: Groups) -> None:
     groups.run(ALWAYS)
 
 
-GOOD = [all_complete, one_is_lost, one_is_lost_and_retried_too_late, an_operator_cancels_the_group]
+GOOD = [all_complete, enough_complete, one_is_lost, one_is_lost_and_retried_too_late, an_operator_cancels_the_group]
 BAD = [
     then_runs_before_the_last_member,
     then_runs_although_a_member_died,
     always_runs_before_the_last_member,
     the_group_waits_in_vain,
     then_waits_in_vain,
+    too_few_complete,
+    then_runs_with_enough_before_the_last_member,
     the_group_is_lost_without_a_loss,
 ]
 

@@ -61,6 +61,11 @@ class Tale:
         self.call("claim", asked, {"jobs": [brought]}, pid)
         self.keep(job, status="running", attempt=attempt)
 
+    def cut_claim(self, *queues: str, limit: int = 1, pid: int = OTHER) -> None:
+        """Its connection was cut, and the server may not know yet."""
+        call = self.ask("claim", pid, runner=f"r{pid}", claim=self._calls + 1, limit=limit, queues=list(queues))
+        self.say("claim", pid, step="fail", call=call, problem="cut")
+
     def start(self, job: str, attempt: int = 1, pid: int = RUNNER) -> None:
         self.say("start", pid, job=job, attempt=attempt, payload="p")
 
@@ -200,6 +205,16 @@ def it_drains_in_time(tale: Tale) -> None:
         tale.say("sample", of=RUNNER, files=files, memory=1 << 20, zombies=0)
 
 
+def jobs_that_a_cut_claim_had_locked_are_found_later(tale: Tale) -> None:
+    tale.say("skips_locked")
+    for job in ("a", "b"):
+        tale.enqueue(job)
+    tale.cut_claim("q", limit=2)
+    tale.enqueue("c")
+    for job in ("c", "b", "a"):
+        tale.run(job)
+
+
 GOOD: list[Callable[[Tale], None]] = [
     everything_goes_well,
     a_runner_is_killed_and_its_job_runs_again,
@@ -213,6 +228,7 @@ GOOD: list[Callable[[Tale], None]] = [
     a_claim_whose_answer_was_lost_is_asked_again,
     a_requeue_without_an_answer,
     it_drains_in_time,
+    jobs_that_a_cut_claim_had_locked_are_found_later,
 ]
 
 

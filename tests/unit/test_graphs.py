@@ -92,6 +92,7 @@ def test_the_reason_of_a_skipped_node_names_the_node() -> None:
     assert node_in_reason(reason) == node_id(FLOW, 1)
     assert not is_unmet("by hand")
     assert node_in_reason(None) is None
+    assert node_in_reason("its node is drained") is None, "an operator's own words"
 
 
 def test_the_name_of_a_node_is_kept_beside_its_other_meta() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 
 from windlass.core.moments import DAY, SECOND
 from windlass.core.stats.meter import INTERVAL, Histogram, Meter, Recent, bucket, histogram, interval_of, middle
+from windlass.store.rows import merged_histogram
 
 TIMES = some.integers(0, 400 * DAY)
 HISTOGRAMS = some.lists(TIMES, max_size=30).map(histogram)
@@ -95,3 +96,9 @@ def test_recent_meters_are_parted_and_added_up() -> None:
     }
     assert recent.since(SECOND).total().completed == 1
     assert recent.total().completed == 7
+
+
+def test_histograms_joined_to_a_list_are_added_up_and_an_unreadable_one_counts_as_empty() -> None:
+    assert merged_histogram("[]") == Histogram()
+    assert merged_histogram('[{"1":2,"9":1},{"9":3}]') == Histogram({1: 2, 9: 4})
+    assert merged_histogram('[{"1":2},{"x":5},[7],nonsense,{"1":1}]') == Histogram({1: 3})

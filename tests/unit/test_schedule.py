@@ -24,7 +24,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"cron": ""}, "cron: '' has 0 fields, not 5 (from the minute) or 6 (seconds first)"),
     ({"cron": 5}, "cron: must be a text such as '0 9 * * 1-5', not int"),
     ({"cron": "@daily", "every": 60}, "every: cannot be given together with cron"),
-    ({"every": 60, "tz": "UTC"}, "tz: says nothing of an interval; it is for cron"),
+    ({"every": 60, "tz": "UTC"}, "tz: applies to cron, not to every"),
     ({"every": 0}, "every: must be at least 1s, not 0"),
     ({"every": True}, f"every: True {NO_DURATION}"),
     ({"every": "soon"}, f"every: 'soon' {NO_DURATION}"),
@@ -90,7 +90,7 @@ def test_what_was_said_is_taken_back_by_name_or_wholly() -> None:
     changed = settings(cron="@daily", jitter=5)
     assert without(changed, ["jitter"]) == settings(cron="@daily")
     assert without(changed, []) == NOTHING
-    with pytest.raises(InvalidOption, match="'colour' is none of a schedule"):
+    with pytest.raises(InvalidOption, match="'colour' is not a setting of a schedule"):
         without(changed, ["colour"])
 
 

@@ -58,7 +58,9 @@ def test_settings_are_undone_by_name_or_all_at_once() -> None:
     before = settings(**ALL)
     assert without(before, ["rate_limit", "weights"]) == msgspec.structs.replace(before, rate_limit=None, weights={})
     assert without(before, []) == QueueSettings()
-    with pytest.raises(InvalidOption, match=r"^setting: 'rate' is none of a queue; there are max_attempts, retry"):
+    with pytest.raises(
+        InvalidOption, match=r"^setting: 'rate' is not a setting of a queue; there are max_attempts, retry"
+    ):
         without(before, ["rate"])
 
 

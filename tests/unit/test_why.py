@@ -220,7 +220,7 @@ def test_a_job_that_nothing_holds_is_next_until_that_is_strange() -> None:
 def test_a_job_that_expires_says_when_and_whether_it_will_come_so_far() -> None:
     why = explain(around(job(Status.SCHEDULED, run_at=moment(90), expires_at=moment(60))))
     assert [reason.code for reason in why.reasons] == ["not_due", "expires"]
-    assert why.reasons[1].text.endswith("It will hardly start before.")
+    assert why.reasons[1].text.endswith("It is not expected to start before.")
 
 
 def test_what_needs_an_operator_is_said_first_unless_the_time_is_far_off() -> None:

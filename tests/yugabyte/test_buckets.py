@@ -105,7 +105,7 @@ async def test_buckets_can_only_be_raised(tmp_path: Path, store: Store) -> None:
 
 async def test_other_stores_have_no_buckets_to_raise(tmp_path: Path) -> None:
     for address in (postgres_url(tmp_path), f"sqlite:///{tmp_path}/x.db"):
-        with pytest.raises(InvalidOption, match="of yugabyte:// only"):
+        with pytest.raises(InvalidOption, match="on yugabyte:// only"):
             await raise_buckets(address, 8)
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.support.seed import claim_ids, enqueue, enqueue_one, open_lease, request
 from tests.support.stores import yugabyte_url
 from windlass.core.jobs.job import Claimed
+from windlass.core.stats.meter import Meter
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.postgres.limits import bucket_turns
+from windlass.store.postgres.limits import bucket_turns, throttle
 from windlass.store.postgres.store import PostgresStore
-from windlass.store.postgres.verbs import claim
 
 CLAIMERS = 4
 JOBS = 240
@@ -129,11 +129,19 @@ async def test_waits_of_claims_are_kept_for_doctor(store: Store, connection: Any
     assert tuple(row) == (2, 3)
 
 
+async def test_meters_are_recorded_where_conflicts_cannot_be_kept(store: Store, connection: Any) -> None:
+    assert isinstance(store, PostgresStore)
+    store._server.conflicts.repeated = 1
+    await connection.execute("ALTER TABLE windlass.conflicts ADD CONSTRAINT none CHECK (conflicts = 0)")
+    await store.stats.record([Meter(queue="default", type="t", completed=1)])
+    assert [each.completed for each in (await store.stats.recent(60_000_000)).meters] == [1]
+
+
 async def test_a_job_committed_late_is_found_below_the_cursor(
     store: Store, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However slow the machine, a claim that comes short looks from the watermark on.
-    monkeypatch.setattr(claim, "SHARE", 0)
+    monkeypatch.setattr(throttle, "SHARE", 0)
     await open_lease(store)
     await enqueue(store, 20)
     assert len(await claim_ids(store, limit=10)) == 10

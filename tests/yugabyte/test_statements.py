@@ -1,6 +1,8 @@
 """What YugabyteDB lacks is in no statement of its profile."""
 
 import re
+from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,18 @@ def test_no_statement_of_the_profile_uses_what_it_lacks(name: str) -> None:
 def test_plain_statements_use_it_so_that_the_search_finds_something() -> None:
     found = {word for text in statements_of("postgres").values() for word in BANNED.findall(PLAIN.filled(text))}
     assert {"ctid", "pg_notify", "pg_snapshot_xmin", "pg_current_xact_id"} <= found
+
+
+def test_a_statement_that_replaces_another_differs_from_it() -> None:
+    shared = statements_of("postgres")
+    folder = resources.files("windlass.store.postgres")
+    replaced = {
+        name
+        for path in Path(str(folder)).rglob("*.yugabyte.sql")
+        for name in re.findall(r"^-- replaces: (\w+)$", path.read_text(), re.MULTILINE)
+    }
+    assert len(replaced) > 10
+    assert [name for name in replaced if _spaced(STATEMENTS[name]) == _spaced(shared[name])] == []
 
 
 @pytest.mark.parametrize("cluster", [True, False])
@@ -79,6 +93,10 @@ def test_the_part_for_each_bucket_is_repeated_as_a_union() -> None:
 
 def _without_windows(text: str) -> str:
     return re.sub(r"OVER \(PARTITION BY", "OVER (", text)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _parts(key: str) -> list[str]:

@@ -50,7 +50,7 @@ def measure(plan: Plan, progress: Callable[[str], None]) -> Iterator[list[Figure
         Measurement.LATENCY: bench.latency,
     }
     try:
-        # What a bench that was killed has left.
+        # Jobs that a killed bench left.
         bench.clear()
         for wanted in plan.wanted:
             rounds = []

@@ -1,4 +1,4 @@
-"""What `windlass bench` measures: apart, since the command line shows it without loading the bench."""
+"""What `windlass bench` measures; a module of its own, so that the command line need not load the bench."""
 
 from enum import StrEnum
 
@@ -16,7 +16,7 @@ class Measurement(StrEnum):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One figure of every round."""
+    """A figure with its value in each round."""
 
     name: str
     unit: str

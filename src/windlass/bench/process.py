@@ -15,7 +15,7 @@ MAX_OUTPUT = 1_000
 
 
 class BenchFailed(WindlassError):
-    """A part of the bench failed: there is no figure rather than a wrong one."""
+    """A part of the bench failed, so there is no figure."""
 
     code = "bench_failed"
 
@@ -53,7 +53,7 @@ class ChildProcess:
         return self._popen.pid
 
     def ends_within(self, seconds: float) -> bool:
-        """Whether it ends in that time."""
+        """Whether it ends within this time."""
         try:
             self._popen.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ app = App()
 
 @app.task
 async def noop(n: int, s: str) -> None:
-    """Nothing, on the loop: what is left is the cost of the queue."""
+    """Do nothing, so that only the cost of the queue is measured."""
 
 
 @app.task

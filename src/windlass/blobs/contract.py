@@ -48,7 +48,7 @@ class BlobStore(Protocol):
         """Store the bytes durably."""
 
     def get(self, key: BlobKey, most: int) -> bytes:
-        """The bytes, at most `most` and one."""
+        """The first `most` + 1 bytes, so that a longer blob is noticed."""
 
     def remove(self, keys: Sequence[BlobKey]) -> None:
         """Remove single blobs; missing ones are ignored."""
@@ -60,4 +60,4 @@ class BlobStore(Protocol):
         """Remove all blobs of these jobs; most of them have none."""
 
     def page(self, after: str | None, limit: int) -> BlobPage:
-        """About `limit` blobs in the store's order, including what a killed writer left."""
+        """About `limit` blobs in the store's order, including unfinished files of killed writers."""

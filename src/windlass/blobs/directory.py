@@ -135,7 +135,7 @@ class Directory:
             return None
 
     def _clear(self, names: Mapping[JobId, Sequence[str] | None]) -> None:
-        """Remove these files of these jobs, None for all, as far as possible; then report failures."""
+        """Remove these files of these jobs (None: all files); raise after all were tried."""
         trouble: list[OSError] = []
         for job, wanted in names.items():
             with _noting(trouble), self._folder_of(job) as folder:
@@ -210,7 +210,7 @@ def _made(parent: int, name: str) -> Iterator[int]:
 
 @contextmanager
 def _noting(trouble: list[OSError]) -> Iterator[None]:
-    """Ignore missing files."""
+    """Collect errors; a missing file is none."""
     try:
         yield
     except FileNotFoundError:

@@ -20,7 +20,7 @@ AT_ONCE = 4
 
 
 class Offload:
-    """The calls block: see `off_loop`."""
+    """Writes and reads blobs. The calls block: see `off_loop`."""
 
     def __init__(self, store: BlobStore) -> None:
         self.store = store
@@ -66,7 +66,7 @@ def unavailable(job: JobId, reference: Reference, problem: str) -> BlobUnavailab
 
 
 async def off_loop(call: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """A blocking call for each item, a few at once, off the event loop; without a loop it just blocks.
+    """A blocking call for each item, a few at once, off the event loop; without a loop it blocks.
 
     All calls end before the first error is raised, so that written blobs can be removed. The threads are for this
     call only: handlers may use all of the loop's, and threads do not survive a fork.

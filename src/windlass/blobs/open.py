@@ -1,4 +1,4 @@
-"""From an address to a blob store: the only module that knows which there are."""
+"""From an address to a blob store: the only module that names the implementations."""
 
 import os
 from urllib.parse import unquote, urlsplit

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from windlass.bench.measurement import Figure, Measurement
-from windlass.cli.json_output import print_json
-from windlass.cli.output import print_table
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import print_table
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, reach
 from windlass.store.open import redact
 from windlass.version import __version__
@@ -47,7 +47,7 @@ def bench(
     """
     # Imported here: other commands start faster without them.
     from windlass.bench.measure import Plan, measure
-    from windlass.cli.progress import progress
+    from windlass.cli.output.progress import progress
 
     address = reach(store, app, make=True, through_server=False).store
     flags = ("--processes", str(processes), "--concurrency", str(concurrency))

@@ -1,10 +1,10 @@
-"""windlass check-worker: does a worker in any language follow the rules?"""
+"""windlass check-worker: checks that a worker in any language follows the protocol."""
 
 from typing import Annotated
 
 import typer
 
-from windlass.cli.json_output import print_json
+from windlass.cli.output.as_json import print_json
 
 
 def check_worker(
@@ -17,8 +17,8 @@ def check_worker(
     """Check a worker over REST: windlass check-worker -- node worker.mjs
 
     Starts a server on a temporary store, and the worker with WINDLASS_SERVER, WINDLASS_TOKEN and QUEUES in its
-    environment. The worker has handlers for check.echo, check.fail and check.slow, if it likes for check.progress and
-    check.snooze. Answers are lost, connections cut, the worker is killed. Exit code 1 if a rule is broken.
+    environment. The worker needs handlers for check.echo, check.fail and check.slow; those for check.progress and
+    check.snooze are optional. Replies are lost, connections cut, the worker killed. Exit code 1 if a rule is broken.
     """
     from windlass.testing.workers.check import Verdict, rule_names
     from windlass.testing.workers.check import check_worker as check

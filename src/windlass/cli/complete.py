@@ -23,7 +23,7 @@ def schedule_names(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _names(context: typer.Context, incomplete: str, read: Callable[[App], Iterable[str]]) -> list[str]:
-    """None if the store cannot be read: a completion says nothing."""
+    """Empty if the store cannot be read: a completion prints no error."""
     try:
         home = look(context.params.get("store"), context.params.get("app"))
         try:

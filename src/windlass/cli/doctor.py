@@ -1,4 +1,4 @@
-"""windlass doctor: every problem at once, each with what to do."""
+"""windlass doctor: all findings, each with what to do."""
 
 import asyncio
 import sys
@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from windlass.cli.advice import Advice
-from windlass.cli.json_output import print_json
-from windlass.cli.output import console, plain
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import console, plain
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, find, rule_of
 from windlass.observe.alerts import examine_alerts
 from windlass.observe.doctor import diagnose, totals

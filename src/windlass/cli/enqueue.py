@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.complete import queue_names
-from windlass.cli.json_output import print_json
+from windlass.cli.output.as_json import print_json
 from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, is_server, reach
 from windlass.client.app import App
@@ -29,29 +29,31 @@ RunAt = Annotated[
 Timeout = Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s; or none.")]
 Delay = Annotated[str | None, typer.Option(help="Run it after this time: seconds, or such as 60s or 5m.")]
 Key = Annotated[
-    str | None, typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue.")
+    str | None,
+    typer.Option("--key", "--idempotency-key", help="Idempotency key: at most one live job of a queue has it."),
 ]
 Window = Annotated[
     str | None,
     typer.Option("--window", help="The key stays taken for this time after the job has ended, such as 1h."),
 ]
 OnConflict = Annotated[
-    str | None, typer.Option(help="If a job stands under the key: existing (default), replace or raise.")
+    str | None, typer.Option(help="If another job has the key: existing (default), replace or raise.")
 ]
 Attempts = Annotated[int | None, typer.Option(help="Give up after this number of failures.")]
 Expires = Annotated[str | None, typer.Option(help="Cancel it if it has not started within this time, such as 10m.")]
 ConcurrencyKey = Annotated[
-    str | None, typer.Option(help="Of all jobs with this key in the queue, at most this number run at once.")
+    str | None, typer.Option(help="At most --key-limit jobs of the queue with this key run at once.")
 ]
-KeyLimit = Annotated[int | None, typer.Option(help="How many with its key may run at once; 1 unless said.")]
+KeyLimit = Annotated[int | None, typer.Option(help="How many jobs with its key may run at once; default 1.")]
 KeyStrict = Annotated[
-    bool | None, typer.Option("--key-strict/--key-any", help="Whether those of its key run in order, retries too.")
+    bool | None,
+    typer.Option("--key-strict/--key-any", help="Whether jobs with its key run in strict order, retries included."),
 ]
-KeyRate = Annotated[str | None, typer.Option(help="How many with its key may start in a while, such as 10/s.")]
+KeyRate = Annotated[str | None, typer.Option(help="How many jobs with its key may start per time, such as 10/s.")]
 RateCost = Annotated[
-    int | None, typer.Option(help="How many tokens its start costs, of its queue's rate and its key's.")
+    int | None, typer.Option(help="Tokens that its start takes from its queue's rate and its key's.")
 ]
-Tenant = Annotated[str | None, typer.Option(help="Whose it is: in a fair queue tenants share the workers.")]
+Tenant = Annotated[str | None, typer.Option(help="Its tenant: in a fair queue tenants share the workers.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
 Meta = Annotated[str | None, typer.Option(help="Kept with the job and shown: a JSON object.")]
 Parent = Annotated[str | None, typer.Option(help="The id of the job that this one comes from.")]
@@ -127,7 +129,7 @@ def _tell(handle: Handle[Any], *, checked: bool, as_json: bool) -> None:
     if as_json:
         print_json({"id": handle.id, "existing": handle.existing})
     else:
-        typer.echo(f"{handle.id}{' (stood already)' if handle.existing else ''}")
+        typer.echo(f"{handle.id}{' (exists already)' if handle.existing else ''}")
 
 
 def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:

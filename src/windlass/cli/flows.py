@@ -5,9 +5,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from windlass.cli.flow_drawing import draw_graph
-from windlass.cli.json_output import print_json
-from windlass.cli.output import ago, print_table
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.flow_drawing import draw_graph
+from windlass.cli.output.tables import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.client.app import App
 from windlass.core.groups.flow import Flow

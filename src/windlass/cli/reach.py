@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from windlass.blobs.open import BLOBS_VARIABLE
-from windlass.cli.advice import Advice
+from windlass.cli.output.advice import Advice
 from windlass.client.app import App
 from windlass.client.runtime.location import APP_VARIABLE, GIVEN, STORE_VARIABLE, empty
 from windlass.client.runtime.settings import current_folder, read_settings
@@ -22,7 +22,7 @@ _ADVICE = 'name one: --store sqlite:///jobs.db,{app} WINDLASS_STORE, or store = 
 
 
 def _written(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
-    """What was given on the command line; variables are left to the rule, in which an app comes first."""
+    """The value from the command line alone: among variables that of the app comes first."""
     source = context.get_parameter_source(parameter.name or "")
     return None if source is not None and source.name == "ENVIRONMENT" else value
 
@@ -54,7 +54,7 @@ BlobsOption = Annotated[
         "--blobs",
         envvar=BLOBS_VARIABLE,
         callback=_written,
-        help="Folder of payloads and results over 64 KiB, to clear.",
+        help="Folder of offloaded payloads and results (over 64 KiB).",
     ),
 ]
 AppOption = Annotated[

@@ -4,7 +4,6 @@ What only one command needs is imported in it, so that the others start faster.
 """
 
 import asyncio
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -22,14 +21,13 @@ from windlass.cli.reach import (
     reach,
     server_to_work,
 )
-from windlass.client.app import CLIENT_DEADLINE, App
+from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.core.events import Emit
 from windlass.core.moments import parse_duration
 from windlass.observe.logs import check_format, log_events
 from windlass.store.open import open_store, raise_buckets
 from windlass.worker.config import WorkerConfig, parse_queues
-from windlass.worker.store_retry import retry_within
 
 
 def flag(name: str, text: str) -> Any:
@@ -54,7 +52,10 @@ def worker(
     ] = 1000,
     recycle_memory: Annotated[
         str | None,
-        flag("recycle-memory", "... or when it has grown beyond this, such as 512MB, if it began below it."),
+        flag(
+            "recycle-memory",
+            "... or when it has grown beyond this size, such as 512MB; ignored if it starts above it.",
+        ),
     ] = None,
     until_empty: Annotated[
         bool, flag("until-empty", "Exit 0 when nothing is pending, running, failed, or due now.")
@@ -92,7 +93,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """A tour on a temporary SQLite file: jobs run, fail, die and are retried, and a runner is killed."""
+    """Show a tour on a temporary SQLite file: jobs run, fail, die and are retried, and a runner is killed."""
     from windlass.demo.tour import run_demo
 
     raise typer.Exit(0 if run_demo(store) else 1)
@@ -100,13 +101,8 @@ def demo(
 
 async def _work(config: WorkerConfig) -> int:
     from windlass.worker.supervisor.supervisor import Supervisor
-    from windlass.worker.through_server import with_servers_lease
 
-    emit = log_events(verbose=config.verbose, format=config.log_format)
-    if config.server:
-        ask = partial(with_servers_lease, config)
-        config = await retry_within(CLIENT_DEADLINE, config.server, "asking the server", ask, emit)
-    return await Supervisor(config, emit).run()
+    return await Supervisor(config, log_events(verbose=config.verbose, format=config.log_format)).run()
 
 
 def coordinator(

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from windlass.cli.figures import amount, bars, rate, span
-from windlass.cli.json_output import print_json
-from windlass.cli.output import console, plain, print_table
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.figures import amount, bars, rate, span
+from windlass.cli.output.tables import console, plain, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
 from windlass.core.moments import DAY, SECOND, parse_duration, show_duration
@@ -56,7 +56,7 @@ TIMELINE_SPARE = (
 """Columns that are dropped, in this order, if the table is too wide."""
 
 SinceOption = Annotated[
-    str | None, typer.Option(help="How it went since then: 6h, 7d, 90d; by minutes up to 12h, else by hours.")
+    str | None, typer.Option(help="Statistics since then: 6h, 7d, 90d; by minute up to 12h, else by hour.")
 ]
 ByOption = Annotated[By | None, typer.Option(help="With --since: a line for each queue or each type.")]
 TypeOption = Annotated[str | None, typer.Option("--type", help="With --since: only this type.")]
@@ -72,17 +72,17 @@ def stats(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count jobs by queue and status; show how fast they run, how long they wait and take, now or over time."""
+    """Count jobs by queue and status; show rates, wait times and run times, now or over time."""
     if since is None:
         for name, value in (("--by", by), ("--queue", queue), ("--type", type_)):
             if value is not None:
-                raise InvalidOption(name, "is for a course: give --since too, such as --since 6h")
+                raise InvalidOption(name, "needs --since, such as --since 6h")
         _print_now(look(store, app), as_json=as_json)
         return
     micros = parse_duration(since, "--since")
     if not 0 < micros <= SAMPLE_RETENTION[HOUR]:
         raise InvalidOption(
-            "--since", f"must be up to {SAMPLE_RETENTION[HOUR] // DAY}d, and more than none, not {since}"
+            "--since", f"must be more than 0s and at most {SAMPLE_RETENTION[HOUR] // DAY}d, not {since}"
         )
     length = micros / SECOND
     by = by or ("type" if type_ and not queue else "queue")

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from windlass.cli.json_output import print_json
-from windlass.cli.output import ago, clock, print_table
-from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look, reach
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import ago, clock, print_table
+from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, StoreOption, look, reach
 from windlass.client.verbs.audit import AuditEntry
 from windlass.client.verbs.tokens import NewToken
 from windlass.core.moments import SECOND, parse_duration
@@ -61,12 +61,12 @@ def rotate(id_: IdArgument, store: OwnStoreOption = None, app: AppOption = None,
 
 def audit(
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="The number of entries.")] = 50,
-    store: OwnStoreOption = None,
+    store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List what operators did, the newest first."""
-    entries = look(store, app, through_server=False).audit.list(limit).items
+    entries = look(store, app).audit.list(limit).items
     if as_json:
         print_json(entries)
         return

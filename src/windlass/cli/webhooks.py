@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.ask import YesOption, ask
-from windlass.cli.json_output import print_json
-from windlass.cli.output import ago, print_table
-from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look, reach
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import ago, print_table
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.client.app import App
 from windlass.client.verbs.webhooks import DEFAULT_OVERLAP, NewSecret
 from windlass.core.jobs.job import Job
@@ -19,7 +19,7 @@ from windlass.errors import JobDead
 from windlass.store.open import redact
 
 webhooks = typer.Typer(
-    help="Addresses that hear of ended jobs: list, show, add, test, pause, resume, rotate, remove.",
+    help="Addresses that get an event when a job or flow ends: list, show, add, test, pause, resume, rotate, remove.",
     no_args_is_help=True,
 )
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The webhook.")]
@@ -28,9 +28,9 @@ MAX_SHOWN = 60
 
 
 @webhooks.command("list")
-def list_webhooks(store: OwnStoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
+def list_webhooks(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List webhooks."""
-    home = look(store, app, through_server=False)
+    home = look(store, app)
     found = home.webhooks.list()
     if as_json:
         print_json(found)
@@ -47,19 +47,19 @@ def list_webhooks(store: OwnStoreOption = None, app: AppOption = None, as_json: 
 def show(
     name: NameArgument,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many deliveries, newest first.")] = 10,
-    store: OwnStoreOption = None,
+    store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a webhook and its last deliveries."""
-    home = look(store, app, through_server=False)
+    home = look(store, app)
     found, deliveries = home.webhooks.get(name), home.webhooks.deliveries(name, limit=limit)
     if as_json:
         print_json({"webhook": found, "deliveries": [_record(each) for each in deliveries]})
         return
     state = "paused" if found.paused else "active"
     typer.echo(f"{found.name}: {state}, {found.url}")
-    typer.echo(f"hears of {_selection(found)}; {'with' if found.contents else 'without'} payloads and results")
+    typer.echo(f"gets {_selection(found)}; {'with' if found.contents else 'without'} payloads and results")
     attempts = f"at most {found.max_attempts} attempts of {show_duration(round(found.timeout * SECOND))}"
     old = f"; the old secret signs too until {ago(found.old_secret_until)}" if found.old_secret_until else ""
     typer.echo(f"{attempts}{old}\n")
@@ -72,7 +72,7 @@ def add(
     name: NameArgument,
     url: Annotated[str, typer.Argument(help="Where events are sent by POST, such as https://example.com/hook.")],
     event: Annotated[
-        list[str] | None, typer.Option("--event", help=f"{', '.join(ENDS)}; may be repeated. All unless said.")
+        list[str] | None, typer.Option("--event", help=f"{', '.join(ENDS)}; may be repeated. Default: all.")
     ] = None,
     queue: Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")] = None,
     type_: Annotated[
@@ -80,16 +80,18 @@ def add(
     ] = None,
     contents: Annotated[bool, typer.Option("--contents", help="Send the job's payload and result too.")] = False,
     hide: Annotated[
-        list[str] | None, typer.Option("--hide", help="With --contents, without this field; may be repeated.")
+        list[str] | None, typer.Option("--hide", help="A field to leave out with --contents; may be repeated.")
     ] = None,
-    max_attempts: Annotated[int, typer.Option(help="Then a delivery is a dead letter.")] = DEFAULT_ATTEMPTS,
+    max_attempts: Annotated[
+        int, typer.Option(help="Attempts of a delivery; then it is a dead letter.")
+    ] = DEFAULT_ATTEMPTS,
     timeout: Annotated[str, typer.Option(help="How long a receiver may take, up to 30s.")] = "15s",
-    store: OwnStoreOption = None,
+    store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a webhook and show its secret, once."""
-    home = reach(store, app, make=True, through_server=False)
+    home = reach(store, app, make=True)
     new = home.webhooks.add(
         name,
         url,
@@ -106,9 +108,9 @@ def add(
 
 
 @webhooks.command("test")
-def send_test(name: NameArgument, store: OwnStoreOption = None, app: AppOption = None) -> None:
+def send_test(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Deliver a test event, once, and wait for the answer."""
-    handle = reach(store, app, through_server=False).webhooks.test(name)
+    handle = reach(store, app).webhooks.test(name)
     try:
         answer = handle.result(timeout=TEST_SECONDS)
     except JobDead as error:
@@ -121,16 +123,16 @@ def send_test(name: NameArgument, store: OwnStoreOption = None, app: AppOption =
 
 
 @webhooks.command()
-def pause(name: NameArgument, store: OwnStoreOption = None, app: AppOption = None) -> None:
-    """Send nothing until it is resumed; what ends meanwhile is delivered then."""
-    reach(store, app, through_server=False).webhooks.pause(name)
+def pause(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Send nothing until it is resumed; events of that time are delivered then."""
+    reach(store, app).webhooks.pause(name)
     typer.echo(f"{name} is paused")
 
 
 @webhooks.command()
-def resume(name: NameArgument, store: OwnStoreOption = None, app: AppOption = None) -> None:
-    """Deliver again, first what ended while it was paused."""
-    reach(store, app, through_server=False).webhooks.resume(name)
+def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Deliver again, first the events of the pause."""
+    reach(store, app).webhooks.resume(name)
     typer.echo(f"{name} is active")
 
 
@@ -140,19 +142,19 @@ def rotate(
     overlap: Annotated[
         str, typer.Option(help="How long the old secret signs too; 0s: not at all.")
     ] = DEFAULT_OVERLAP,
-    store: OwnStoreOption = None,
+    store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give a webhook a new secret and show it, once."""
     seconds = parse_duration(overlap, "--overlap") / SECOND
-    _show_secret(reach(store, app, through_server=False).webhooks.rotate(name, overlap=seconds), as_json)
+    _show_secret(reach(store, app).webhooks.rotate(name, overlap=seconds), as_json)
 
 
 @webhooks.command()
-def remove(name: NameArgument, yes: YesOption = False, store: OwnStoreOption = None, app: AppOption = None) -> None:
+def remove(name: NameArgument, yes: YesOption = False, store: StoreOption = None, app: AppOption = None) -> None:
     """Remove a webhook; deliveries that have not been sent are cancelled."""
-    home = reach(store, app, through_server=False)
+    home = reach(store, app)
     home.webhooks.get(name)
     ask(f"remove webhook {name}", yes)
     home.webhooks.remove(name)
@@ -177,9 +179,8 @@ def _warn_unserved(home: App) -> None:
 
 
 def _selection(webhook: Webhook) -> str:
-    names = [each.removeprefix("job.") for each in webhook.events]
     limits = [*(f"queue {each}" for each in webhook.queues), *(f"type {each}" for each in webhook.types)]
-    return f"{', '.join(names)} jobs" + (f" ({', '.join(limits)})" if limits else "")
+    return f"{', '.join(webhook.events)}" + (f" ({', '.join(limits)})" if limits else "")
 
 
 def _record(job: Job) -> dict[str, Any]:

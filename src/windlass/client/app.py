@@ -69,7 +69,7 @@ class App(Producer):
     """
 
     _declares = True
-    """Whether the first verb writes the declarations: not in commands that only look."""
+    """Whether the first verb writes the declarations; commands that only read do not."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class App(Producer):
         self._deadline = None if deadline is None else duration(deadline, "deadline") / SECOND
         self._store_handle = production_handle(lambda: self._location.store.address, self._deadline)
         self._guard, self._guard_of = threading.RLock(), os.getpid()
-        self._door: Portal | None = None
+        self._opened_portal: Portal | None = None
 
     @classmethod
     def testing(cls, clock: ManualClock | None = None) -> "App":
@@ -155,7 +155,7 @@ class App(Producer):
         for each in sets:
             if not isinstance(each, TaskSet):
                 raise ConfigError(
-                    f"include takes a TaskSet, not {type(each).__name__}; of a module, name its set: mail.tasks"
+                    f"include takes a TaskSet, not {type(each).__name__}; for a module, give its set: mail.tasks"
                 )
             each._join(self, self.registry)
             self.hooks.absorb(each.hooks)
@@ -224,7 +224,7 @@ class App(Producer):
 
     def close(self) -> None:
         """Close the store and end the threads behind the blocking verbs."""
-        portal, self._door = self._portal(), None
+        portal, self._opened_portal = self._portal(), None
         portal.run(self.aclose(), waits=True)
         portal.close()
 
@@ -243,7 +243,7 @@ class App(Producer):
     def adopt(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         """Use a runner's open store: its handlers share the connections, also in threads, on its event loop."""
         self._store_handle.adopt(store if self._deadline is None else store.with_timeout(self._deadline))
-        self._door = Portal(self._works_without_loop, loop)
+        self._opened_portal = Portal(self._works_without_loop, loop)
 
     def _relocate(self, store: str) -> None:
         """Use another store than the code names, for a command; before any is open."""
@@ -266,16 +266,16 @@ class App(Producer):
         return self._offload
 
     def _portal(self) -> Portal:
-        door = self._door
-        if door is not None and door.pid == os.getpid():
-            return door
+        opened = self._opened_portal
+        if opened is not None and opened.pid == os.getpid():
+            return opened
         # A lock that another thread held at a fork stays locked in the child: the child needs a new one.
         if self._guard_of != os.getpid():
             self._guard, self._guard_of = threading.RLock(), os.getpid()
         with self._guard:
-            if self._door is None or self._door.pid != os.getpid():
-                self._door = Portal(self._works_without_loop)
-            return self._door
+            if self._opened_portal is None or self._opened_portal.pid != os.getpid():
+                self._opened_portal = Portal(self._works_without_loop)
+            return self._opened_portal
 
     def _works_without_loop(self) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Names of other queues, and ours instead: for errors about attributes that do not exist."""
+"""Names from other job queues and what to use instead, for errors about missing attributes."""
 
 _ENQUEUE = "use enqueue(...), or using(delay=60).enqueue(...)"
 _LINK = "use job(...), or in chain(...) the task itself"

@@ -22,8 +22,8 @@ def worker(
 
     For the lifespan of a web application and for notebooks; its promises are weaker than those of `windlass worker`
     (docs/guides/embedded-worker.md). The block begins when it claims jobs, or raises StoreUnavailable if
-    the store is not there within the `deadline` of the app (5 s; None waits for it). At its end running jobs get the
-    `drain` time, and the rest is handed back. `queues` are names, `"images:4"` for at most 4 slots; by default all
+    the store does not answer within the `deadline` of the app (5 s; None waits). At its end running jobs get the
+    `drain` time, and the rest is requeued. `queues` are names, `"images:4"` for at most 4 slots; by default all
     that the app names. It installs no signal handlers.
     """
     # Here, so that only a process that runs one loads the worker.

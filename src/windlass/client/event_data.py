@@ -1,9 +1,10 @@
-"""What the event stream and webhooks tell of an event."""
+"""The data of an event, for the event stream and webhooks."""
 
 from datetime import datetime
 
 import msgspec
 
+from windlass.core.graphs.ids import is_flow
 from windlass.core.jobs.job import JobError, Progress
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.status import Status
@@ -22,10 +23,11 @@ class EventData(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     at: datetime
     job: str | None = None
+    """In `flow.*` events the id of the flow."""
     type: str | None = None
     queue: str | None = None
     schedule: str | None = None
-    """The changed one, or that of the job."""
+    """The changed schedule, or the schedule of the job."""
     status: Status | None = None
     attempt: int | None = None
     seconds: float | None = None
@@ -35,7 +37,7 @@ class EventData(msgspec.Struct, kw_only=True, omit_defaults=True):
     reason: str | None = None
     error: EventError | None = None
     progress: Progress | None = None
-    """Of a job that was asked for; without its note."""
+    """Only of jobs that the client asked for; without its note."""
     version: str | None = None
     """The ETag of a changed queue or schedule; none if it was removed."""
     paused: bool = False
@@ -43,8 +45,8 @@ class EventData(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def end_name(end: JobEnd) -> str:
-    """The name of the event that a job's end is."""
-    return f"job.{end.status}"
+    """The name of the event that a job's end is; a group or graph is a flow, and only that."""
+    return f"{'flow' if is_flow(end.type, end.id) else 'job'}.{end.status}"
 
 
 def end_data(end: JobEnd) -> EventData:
@@ -66,5 +68,5 @@ def end_data(end: JobEnd) -> EventData:
 
 
 def event_error(error: JobError | None) -> EventError | None:
-    """An error without its traceback, which may quote what a handler held."""
+    """An error without its traceback, which may quote a handler's data."""
     return None if error is None else EventError(error.type, error.message)

@@ -105,7 +105,7 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         store = await self._home._ready()
         waiter = self._home._store_handle.result_waiter(store)
         with waiter.waiting(self.id) as wait:
-            # Read before the timeout counts: `timeout=0` asks whether the result is there.
+            # Read before the timeout begins: `timeout=0` returns a result that exists.
             job = await wait.seen()
             if not job.finished:
                 try:
@@ -152,7 +152,7 @@ def read_result(job: Job, returns: Any) -> Any:
 
 
 async def _why_cancelled(store: Store, job: Job) -> str:
-    """Its reason; of a link that was cancelled with another, also how that one ended."""
+    """The reason; if a job was cancelled because of another, also how that one ended."""
     reason = job.reason or "no reason kept"
     with contextlib.suppress(StoreUnavailable):
         if (cause := await cause_of(store.operator, job)) is not None:
@@ -165,11 +165,11 @@ async def _lateness(store: Store, wait: Wait, seconds: float | None) -> str:
     job = wait.job
     assert job is not None
     if wait.trouble is not None:
-        return f"job {job.id} was {job.status} when last seen; what became of it is not known: {wait.trouble}"
-    told = f"job {job.id} is still {job.status} after {seconds:g} s"
+        return f"job {job.id} was {job.status} when last read; its status now is unknown: {wait.trouble}"
+    message = f"job {job.id} is still {job.status} after {seconds:g} s"
     with contextlib.suppress(StoreUnavailable):
         if not await store.workers.list():
-            told += "; no worker is alive"
+            message += "; no worker is alive"
         if (front := await front_of(store.operator, job, NEAR)) is not None:
-            told += f"; its chain is at {describe_cause(front)}"
-    return told
+            message += f"; its chain is at {describe_cause(front)}"
+    return message

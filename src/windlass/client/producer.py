@@ -22,8 +22,8 @@ from windlass.client.tasks.registrar import Registrar
 from windlass.client.tasks.registry import Registry
 from windlass.client.tasks.task import Task, TaskJob
 from windlass.client.verbs.jobs import Jobs
-from windlass.core.ids import new_id
-from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.ids import JobId, new_id
+from windlass.core.jobs.job import Enqueued, Job, NewJob
 from windlass.core.names import check_name
 from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, StoreUnavailable, StoreUnusable
 from windlass.observe.tracing import with_trace
@@ -67,6 +67,12 @@ class Producer(Registrar):
 
     @abstractmethod
     async def _ready(self) -> Store: ...
+
+    async def _stored(self, ids: Sequence[JobId], connection: object = None) -> list[Job | None]:
+        """Jobs, as the caller's transaction sees them if a connection is given."""
+        if connection is None:
+            return list(await (await self._ready()).operator.get(ids))
+        return list(await self._store_handle.connect().jobs.get_inside(connection, ids))
 
     @property
     def tasks(self) -> Mapping[str, AnyTask]:
@@ -150,12 +156,12 @@ class Producer(Registrar):
                 answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
         except asyncio.CancelledError:
             if not is_ending(asyncio.get_running_loop()):
-                raise  # by the caller, who knows
+                raise  # the caller cancelled it
             raise EnqueueUnknown([job.id for job in jobs], "the app was closed during the call") from None
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 
     def _traced(self, store: Store) -> Store:
-        """The store of a runner, with spans of its calls if they are asked for."""
+        """The store of a runner, with spans of its calls if `windlass.contrib.otel` is to make them."""
         return store if self._trace_store is None else self._trace_store(store)
 
     def _with_creation(self, job: NewJob) -> NewJob:

@@ -1,4 +1,4 @@
-"""Django in a worker: what Django does at the ends of a request, done at the ends of an attempt."""
+"""Django in a worker: what Django does before and after a request, done before and after an attempt."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

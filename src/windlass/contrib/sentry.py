@@ -12,12 +12,13 @@ import sentry_sdk
 from windlass.client.app import App
 from windlass.client.tasks.context import Context
 from windlass.core.control import Cancel, Retry, Snooze
+from windlass.core.jobs.outcome import dead_because
 from windlass.observe.tracing import trace_ids
 
 __all__ = ["report_to_sentry"]
 
 DECISIONS = (Cancel, Retry, Snooze)
-"""Raised by a handler to decide the outcome: no errors."""
+"""Raised by a handler to decide the outcome: no errors, unless the job is dead after them."""
 
 
 def report_to_sentry(app: App, *, payloads: bool = False, last_only: bool = False) -> None:
@@ -42,10 +43,10 @@ def report_to_sentry(app: App, *, payloads: bool = False, last_only: bool = Fals
             scope.set_context("windlass", {name: value for name, value in about.items() if value is not None})
             try:
                 yield
-            except DECISIONS:
-                raise
             except Exception as error:
-                if last or not last_only:
+                last = dead_because(job, error, ctx._link.dead_on) is not None
+                scope.set_tag("windlass.last_attempt", last)
+                if last or not (last_only or isinstance(error, DECISIONS)):
                     sentry_sdk.capture_exception(error)
                 raise
 

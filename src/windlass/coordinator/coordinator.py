@@ -1,7 +1,7 @@
 """Election and duties.
 
 Every worker campaigns; the leader does the duties until it resigns, dies or is replaced. Two leaders at once (one
-was suspended and does not know it yet) do no harm: every duty is safe to do twice.
+was suspended, and has not campaigned since) do no harm: every duty is safe to do twice.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ AFTER_FAILURE_SECONDS = 1.0
 MIN_PAUSE = 0.01
 CAMPAIGN = "campaign"
 MIN_JUMP: Micros = 5 * SECOND
-"""A clock that is slewed moves by far less between two looks."""
+"""A clock that is slewed moves by far less between two measurements."""
 
 
 class Coordinator:
@@ -46,17 +46,17 @@ class Coordinator:
         self._due = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._campaign_at = 0.0
         self._failing: dict[str, str] = {}
-        """Duty → what is wrong, since it was last done."""
+        """By duty: the problem of its last run, if it failed."""
         self.term: int | None = None
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Campaign and do the duties, until cancelled."""
         while True:
             await self.step(time.monotonic())
             await asyncio.sleep(self._pause(time.monotonic()))
 
     async def step(self, now: float) -> None:
-        """What is due at this moment: the campaign, and each duty."""
+        """Do what is due at this moment: the campaign, and each duty."""
         self._clock_jumps.look()
         if now >= self._campaign_at:
             await self._campaign(now)
@@ -83,10 +83,13 @@ class Coordinator:
         except StoreUnusable:
             raise
         except Exception as error:
-            # Any error: a worker that cannot lead still works, and campaigns again.
+            # Any error: a worker that cannot lead still runs jobs, and campaigns again.
             self._failed(CAMPAIGN, _describe_error(error))
             term = None
         else:
+            if term is None:
+                # The duties are another process's now: whether they fail there is not known here.
+                self._failing = {name: problem for name, problem in self._failing.items() if name == CAMPAIGN}
             self._succeeded(CAMPAIGN)
         if term != self.term:
             if self.term is not None:
@@ -109,7 +112,7 @@ class Coordinator:
         return pause
 
     def _failed(self, duty: str, problem: str) -> None:
-        """Emit a problem once, however many duties meet it: an outage may take hours."""
+        """Emit a problem once, however many duties have it: an outage may take hours."""
         known = problem in self._failing.values()
         self._failing[duty] = problem
         if not known:
@@ -130,7 +133,7 @@ def _describe_error(error: Exception) -> str:
 
 
 class ClockJumps:
-    """Looks at both clocks again and again."""
+    """Detects jumps of the wall clock against the clock since boot."""
 
     def __init__(self, clock: Clock, emit: Emit) -> None:
         self._clock = clock
@@ -138,7 +141,7 @@ class ClockJumps:
         self._ahead = self._measure()
 
     def look(self) -> None:
-        """Report a jump since the last look."""
+        """Emit a jump since the last call."""
         before, self._ahead = self._ahead, self._measure()
         jump = self._ahead - before
         if abs(jump) >= MIN_JUMP:

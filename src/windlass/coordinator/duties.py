@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.blobs.contract import BlobKey, BlobStore
 from windlass.blobs.offload import Offload, off_loop
+from windlass.client.groups.waking import wake_groups
 from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
 from windlass.client.verbs.actions import abandoned, run_page
 from windlass.client.verbs.audit import trim_entries
@@ -30,14 +31,14 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.reference import Reference
 from windlass.core.schedules.firing import Fired, Firing, firing
 from windlass.core.schedules.schedule import Schedule
-from windlass.core.status import Status
+from windlass.core.status import FINISHED, Status
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
 
 MAX_ADMITTED = 1000
-"""By one call: others come in between two."""
+"""By one call: calls of others run between two of them."""
 MAX_BATCHES = 5
-"""In one turn: a job of another queue is not to wait long behind very many that were due a little earlier."""
+"""Calls in one turn, so that other duties do not wait long."""
 MAX_EXPIRED = 500
 MAX_AGED = 500
 MAX_RUNNERS = 100
@@ -47,32 +48,32 @@ MAX_EMITTED = 10
 MIN_PAUSE = 0.1
 """Between minutes that are made up: other duties come first."""
 FIRST_EMITTED = 3
-"""Of more than that, this many."""
+"""Of more rescued jobs, this many are emitted one by one."""
 OLD_SECONDS = 24 * 3600.0
 MAX_PAGE = 500
 PAUSE_SECONDS = 1.0
-"""Between pages of one walk: a million blobs take most of an hour."""
+"""Between pages of one sweep: a million blobs take more than half an hour."""
 WALK_EVERY = 3600.0
 MAX_SCHEDULES = 500
 MAX_JOBS = 1000
-"""Of ticks that are made up for, in one turn; a single schedule may have as many more."""
+"""Jobs enqueued in one turn; the last schedule of the turn may exceed it by as many."""
 MAX_NAMED = 10
 BUDGET_SECONDS = 0.05
-"""For decisions, in one turn: the same event loop renews leases, which must not be late."""
+"""For decisions, in one turn: the same event loop renews leases."""
 MAX_PAUSE = 1.0
 REPEAT_SECONDS = 60.0
 """A schedule that cannot be read is skipped for this long."""
 
 
 class Duty(msgspec.Struct, frozen=True):
-    """Something to do again and again; its `run` says how many seconds it may wait."""
+    """A recurring task of the coordinator; `run` returns the seconds until its next turn."""
 
     name: str
     run: Callable[[], Awaitable[float]]
 
 
 def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]:
-    """All of them."""
+    """All duties, in the order of a turn."""
     sweeping = [] if blobs is None else [Duty("sweep", Sweep(store, blobs.store, emit).run)]
     return [
         Duty("fire", Fire(store, emit).run),
@@ -92,7 +93,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
 
 
 async def admit(store: Store) -> float:
-    """Jobs whose time has come become pending, exactly then if we know it in advance."""
+    """Make due jobs pending; the next turn is when the next job is due, if that is known."""
     for _ in range(MAX_BATCHES):
         admitted = await store.jobs.admit(MAX_ADMITTED)
         if admitted.jobs < MAX_ADMITTED:
@@ -114,15 +115,16 @@ async def trim(store: Store) -> float:
 
 
 async def expire(store: Store, emit: Emit) -> float:
-    """Waiting jobs whose time is over are cancelled, a bounded number at a time."""
+    """Cancel waiting jobs that have expired, a bounded number at a time."""
     expired = await store.jobs.expire(MAX_EXPIRED)
     if expired:
-        emit(JobsExpired(jobs=expired))
-    return 0.0 if expired == MAX_EXPIRED else 0.5
+        emit(JobsExpired(jobs=len(expired)))
+        await wake_groups(store.operator, expired, emit)
+    return 0.0 if len(expired) == MAX_EXPIRED else 0.5
 
 
 async def age(store: Store, emit: Emit) -> float:
-    """Waiting jobs of queues that say so move up in priority, a bounded number at a time."""
+    """Raise the priority of waiting jobs in queues with ageing, a bounded number at a time."""
     aged = await store.jobs.age(MAX_AGED)
     if aged:
         emit(JobsAged(jobs=aged))
@@ -130,15 +132,21 @@ async def age(store: Store, emit: Emit) -> float:
 
 
 async def rescue(store: Store, emit: Emit) -> float:
-    """Jobs of runners that are gone are put back."""
-    emit_rescued(await store.leases.rescue(MAX_RUNNERS), emit)
+    """Put back the jobs of dead runners."""
+    await report_rescued(store, await store.leases.rescue(MAX_RUNNERS), emit)
     return 0.5
 
 
+async def report_rescued(store: Store, rescued: Sequence[Rescued], emit: Emit) -> None:
+    """Emit which jobs were put back, and wake the groups of those that have ended instead."""
+    emit_rescued(rescued, emit)
+    await wake_groups(store.operator, [job.id for job in rescued if job.status in FINISHED], emit)
+
+
 def emit_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
-    """Say which jobs were put back because their runner is gone; of very many only the first, and how many more."""
-    told = rescued if len(rescued) <= MAX_EMITTED else rescued[:FIRST_EMITTED]
-    for job in told:
+    """Emit which jobs were put back; of more than MAX_EMITTED only the first, and how many more."""
+    single = rescued if len(rescued) <= MAX_EMITTED else rescued[:FIRST_EMITTED]
+    for job in single:
         emit(
             JobRescued(
                 job=job.id,
@@ -150,7 +158,7 @@ def emit_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
                 worker=job.runner,
             )
         )
-    if rest := rescued[len(told) :]:
+    if rest := rescued[len(single) :]:
         emit(JobsRescued(jobs=len(rest), statuses=tuple(sorted({str(job.status) for job in rest}))))
 
 
@@ -163,18 +171,18 @@ async def park(store: Store, emit: Emit) -> float:
 
 
 async def tidy(store: Store) -> float:
-    """What keeps the store quick is done again and again."""
+    """Let the store do its own maintenance."""
     await store.tidy()
     return 1.0
 
 
 async def sample(store: Store) -> float:
-    """How it went in each minute is kept, shortly after it is over; what was missed is made up bit by bit."""
+    """Make the samples of each minute shortly after its end; missed minutes are made up in portions."""
     return max(MIN_PAUSE, (await store.stats.sample()).next_in / SECOND)
 
 
 async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float:
-    """Finished jobs whose retention is over are dropped, a bounded number at a time; its blobs go after it."""
+    """Drop finished jobs whose retention is over, a bounded number at a time, and then their blobs."""
     dropped = await store.operator.prune(MAX_PRUNED)
     if dropped:
         emit(JobsPruned(jobs=len(dropped)))
@@ -184,7 +192,7 @@ async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float
 
 
 class Sweep:
-    """Walks through the blob store, a page at each turn."""
+    """Removes blobs that no job refers to, a page of the blob store at each turn."""
 
     def __init__(self, store: Store, blobs: BlobStore, emit: Emit) -> None:
         self._store = store
@@ -212,7 +220,7 @@ class Sweep:
 
 
 def _needs(job: Job | None, name: str) -> bool:
-    """Whether a job may still ask for this blob; the result of a running one may wait for a store that is away."""
+    """Whether a job may still need this blob; the result of a running job may not be settled yet."""
     if job is None:
         return False
     values = (job.payload, job.result)
@@ -220,7 +228,7 @@ def _needs(job: Job | None, name: str) -> bool:
 
 
 class Fire:
-    """Enqueues the jobs of ticks that have come; what two coordinators decide at once is done by one of them.
+    """Enqueues the jobs of due ticks; if two coordinators decide about a tick, one of them fires it.
 
     Each turn is bounded, however many schedules there are and however long no coordinator ran. Schedules that cannot
     be read are remembered, so that they do not block others.
@@ -230,7 +238,7 @@ class Fire:
         self._schedules = store.schedules
         self._emit = emit
         self._broken: dict[str, float] = {}
-        """Until when each is passed over, by the monotonic clock."""
+        """By schedule: until when it is skipped, by the monotonic clock."""
 
     async def run(self) -> float:
         """One turn; the seconds until the next."""
@@ -249,7 +257,7 @@ class Fire:
             try:
                 wanted.append(firing(schedule, now))
             except Exception as error:
-                # Whatever is wrong with one, such as a zone that is not known here, the others go on.
+                # Any error, such as a time zone that is unknown here: the other schedules go on.
                 self._broken[schedule.name] = begin + REPEAT_SECONDS
                 self._emit(ScheduleBroken(schedule=schedule.name, problem=f"{type(error).__name__}: {error}"))
                 continue

@@ -1,9 +1,9 @@
 """The duty that makes deliveries of ended jobs.
 
 Ends are read from the history, as the event stream reads them; no job writes anything for a webhook. Each webhook has
-a cursor in the store, and webhooks at the same place share one read. The cursor moves after the deliveries are
-stored, and stays some time behind: a coordinator that takes over reads the last minute again. That makes nothing
-twice, since the id of a delivery follows from its webhook and the end.
+a cursor in the store, and webhooks at the same position share one read. The cursor moves after the deliveries are
+stored, and stays a minute behind: a coordinator that takes over reads the last minute again. No delivery is stored
+twice, since its id follows from its webhook and the end.
 """
 
 import time
@@ -27,14 +27,14 @@ IDLE_SECONDS = 2.0
 """Between two looks for webhooks while there are none."""
 PAGE = 500
 MAX_PAGES = 4
-"""Of one turn: other duties come in between."""
+"""In one turn: other duties run in between."""
 REPEATED: Micros = SECOND // 4
-"""How much of the past every look reads again: an end appears behind others if its commit takes longer."""
+"""How much of the past every read repeats: an end appears behind others if its commit takes longer."""
 LATE: Micros = 60 * SECOND
-"""How much of it is read again now and then, and by a coordinator that takes over."""
+"""How much of it is read again every LATE_EVERY seconds, and by a coordinator that takes over."""
 LATE_EVERY = 20.0
 MAX_LATE_SHARE = 0.1
-"""Of the time, for reading late ends again: where very many jobs end, that is done less often."""
+"""The share of the time for reading late ends again: where very many jobs end, that is done less often."""
 KEEP_EVERY = 5.0
 MIN_MADE = 10_000
 CURSOR_KIND, CURSOR_ID = "webhook_cursor", "ends"
@@ -43,7 +43,7 @@ _moment = time.monotonic
 
 
 class _Walk(msgspec.Struct):
-    """A place in the history, by moment and id."""
+    """A position in the history, by moment and id."""
 
     at: Micros
     after: JobId | None = None
@@ -76,7 +76,7 @@ class _Reader:
         return self.late if self.late is not None and self.caught_up else self.front
 
     def passed(self, walk: _Walk, ends: Sequence[JobEnd], now: Micros) -> bool:
-        """The deliveries of these ends are stored; whether there is more to read at once."""
+        """Note that the deliveries of these ends are stored; returns whether to read more at once."""
         if now < self.reached - LATE:
             self._go_back(now)
             return True
@@ -189,10 +189,9 @@ class _Cursors:
 
     def __init__(self, documents: DocumentStore) -> None:
         self._documents = documents
-        self._kept: dict[str, Micros] = {}
         self._kept_at = 0.0
         self.moved = False
-        """Whether ends were read since they were written: without any, nothing would be read again."""
+        """Whether ends were read since the last write: without any, nothing would be read again."""
 
     async def read(self) -> dict[str, Micros]:
         """By webhook."""
@@ -200,7 +199,7 @@ class _Cursors:
         return {} if document is None else _decoder.decode(document.data)
 
     async def keep(self, places: Mapping[str, Micros], known: set[str]) -> None:
-        """Write them, now and then; paused webhooks keep theirs, removed ones lose it."""
+        """Write them every KEEP_EVERY seconds; paused webhooks keep theirs, removed ones lose it."""
         if not self.moved or _moment() - self._kept_at < KEEP_EVERY:
             return
         document = (await self._documents.get(CURSOR_KIND, [CURSOR_ID]))[0]
@@ -210,13 +209,13 @@ class _Cursors:
         if document is None:
             await self._documents.add(CURSOR_KIND, CURSOR_ID, text)
         else:
-            # If another coordinator writes at this moment, its place is as good.
+            # If another coordinator writes at this moment, its cursors are as good.
             await self._documents.replace(CURSOR_KIND, CURSOR_ID, text, document.version)
         self._kept_at, self.moved = _moment(), False
 
 
 def _deliveries(webhooks: Sequence[Found], end: JobEnd, now: Micros, made: Mapping[JobId, Micros]) -> list[NewJob]:
-    """The deliveries of an end that are not stored yet, as far as it is known here."""
+    """The deliveries of an end, without those in `made`."""
     if end.type == WEBHOOK_TYPE:
         return []
     name, event, jobs = end_name(end), None, []
@@ -232,5 +231,5 @@ def _deliveries(webhooks: Sequence[Found], end: JobEnd, now: Micros, made: Mappi
 
 def _event(name: str, end: JobEnd) -> dict[str, Any]:
     data = end_data(end)
-    told: dict[str, Any] = msgspec.to_builtins({"type": name, "timestamp": data.at, "data": data})
-    return told
+    event: dict[str, Any] = msgspec.to_builtins({"type": name, "timestamp": data.at, "data": data})
+    return event

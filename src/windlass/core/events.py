@@ -1,4 +1,4 @@
-"""Events, as frozen records: for logs and, later, metrics, traces and streams.
+"""Events: frozen records for logs, metrics and other listeners.
 
 Services emit events to listeners and never wait for them.
 """
@@ -23,12 +23,12 @@ class WorkerStarted(Event, frozen=True, kw_only=True):
     concurrency: int
     queues: tuple[str, ...]
     app_queues: tuple[str, ...] = ()
-    """Those that the app names: a served queue that is not among them may be mistyped."""
+    """Queues that the app names: a served queue that is not among them may be mistyped."""
     store: str
 
 
 class WorkerStopped(Event, frozen=True, kw_only=True):
-    """A worker ended. `signed_off`: the store knows. Else it is listed, with its leases, until those expire."""
+    """A worker ended. Unless it `signed_off`, the store lists it, with its leases, until those expire."""
 
     worker: str
     code: int
@@ -43,7 +43,7 @@ class RunnerStarted(Event, frozen=True, kw_only=True):
 
 
 class RunnerEnded(Event, frozen=True, kw_only=True):
-    """A runner process ended; `expected` if it was told to stop."""
+    """A runner process ended; `expected`: it was asked to stop."""
 
     runner: str
     pid: int
@@ -71,7 +71,7 @@ class RunnerHung(Event, frozen=True, kw_only=True):
 
 
 class JobOverdue(Event, frozen=True, kw_only=True):
-    """A handler was told to end and does not: its runner takes no more work, and ends with it.
+    """A handler was asked to stop and still runs: its runner claims no more jobs, and ends with it.
 
     An embedded worker cannot end its process: there the handler keeps its slot.
     """
@@ -82,7 +82,7 @@ class JobOverdue(Event, frozen=True, kw_only=True):
     worker: str
     why: str
     seconds: float | None
-    """When its runner ends, at the latest; None: it does not."""
+    """Until its runner ends, at the latest; None: it does not end."""
 
 
 class DrainStarted(Event, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class DrainStarted(Event, frozen=True, kw_only=True):
     empty: bool = False
     """With `--until-empty`: nothing is left to do."""
     unserved: tuple[str, ...] = ()
-    """Then: other queues, in which jobs are pending."""
+    """With `--until-empty`: other queues that have pending jobs."""
 
 
 class LeaseExpired(Event, frozen=True, kw_only=True):
@@ -160,10 +160,11 @@ class StaleWrite(Event, frozen=True, kw_only=True):
 
 
 class StoreFailed(Event, frozen=True, kw_only=True):
-    """A call to the store failed and will be repeated."""
+    """A call to the store failed; `retried` says whether it is tried again."""
 
     doing: str
     problem: str
+    retried: bool = True
 
 
 class HintsUnavailable(Event, frozen=True, kw_only=True):

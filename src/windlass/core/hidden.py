@@ -17,7 +17,7 @@ Path = tuple[str, ...]
 
 
 class HiddenFields(msgspec.Struct, frozen=True):
-    """Names of fields at any depth, and paths from the top, all in lower case. Elements of a list are no step."""
+    """Names of fields at any depth, and paths from the top, all in lower case. List elements are no step."""
 
     names: frozenset[str] = frozenset()
     paths: frozenset[Path] = frozenset()
@@ -79,7 +79,7 @@ def _conceal(value: Any, path: Path, fields: HiddenFields) -> Any:
 def reveal(edited: Any, stored: Any, fields: HiddenFields) -> Any:
     """The edited value, in which HIDDEN stands for what is stored at the same place.
 
-    Raises InvalidPayload where nothing is, or where a list has another length: its elements may have moved.
+    Raises InvalidPayload where nothing is stored, or where a list has another length: its elements may have moved.
     """
     return _reveal(edited, stored, (), fields) if fields else edited
 

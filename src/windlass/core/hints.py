@@ -1,10 +1,10 @@
-"""When a wake-up hint is sent: at once while hints are few, gathered with others while they are many."""
+"""When a wake-up hint is sent: at once while hints are few, together with others while they are many."""
 
 from windlass.core.flow.rate import Bucket, Rate, refilled, spent, wait_for
 from windlass.core.moments import SECOND, Micros
 
 HINT_RATE = Rate(tokens=200, period=SECOND, burst=50)
-"""Of one process. Each hint wakes every worker, so a process may send no more, however many jobs it enqueues."""
+"""The limit of one process, since each hint wakes every worker."""
 
 
 def spend_hint(bucket: Bucket, now: Micros) -> tuple[Bucket, Micros]:

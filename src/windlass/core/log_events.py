@@ -1,6 +1,7 @@
-"""Events that are only for logs."""
+"""Events that are only for logs and metrics."""
 
 from windlass.core.events import Event
+from windlass.core.ids import JobId
 from windlass.core.status import Status
 
 
@@ -14,6 +15,16 @@ class FailuresRepeated(Event, frozen=True, kw_only=True):
     times: int
     """Without those that have a line."""
     duration: float
+
+
+class FlowEnded(Event, frozen=True, kw_only=True):
+    """A group or graph has ended: completed, or cancelled because of a member or node; dead, if its own job is."""
+
+    flow: JobId
+    kind: str
+    """group or graph."""
+    queue: str
+    status: Status
 
 
 class JobsClaimed(Event, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """References: what a row holds instead of a payload or result that is in the blob store.
 
-A reference is not valid JSON, so no payload can be mistaken for one. It names what must be found, not where: the path
-is made of the job's id, so an edited row can only break its own job.
+A reference is not valid JSON, so no payload can be mistaken for one. It has no path: that is made of the job's id, so
+an edited row can only break its own job.
 """
 
 import re
@@ -51,9 +51,9 @@ class Reference(msgspec.Struct, frozen=True):
         return None if found == self.sha256 else f"its content was altered (sha256 {found})"
 
 
-def refer(kind: Kind, mark: bytes, data: bytes) -> Reference:
-    """A reference to these bytes; `mark` is eight random bytes, so that no blob overwrites another."""
-    return Reference(f"{kind}.{mark.hex()}", len(data), sha256(data).hexdigest())
+def refer(kind: Kind, nonce: bytes, data: bytes) -> Reference:
+    """A reference to these bytes; `nonce` is eight random bytes, so that no blob overwrites another."""
+    return Reference(f"{kind}.{nonce.hex()}", len(data), sha256(data).hexdigest())
 
 
 def parse_reference(stored: object) -> Reference | None:

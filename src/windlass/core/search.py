@@ -1,6 +1,6 @@
-"""Searches in fields that no index covers: what a job must have, and texts that its stored fields must contain.
+"""Searches in fields that no index covers: what a job must match, and texts that its stored fields must contain.
 
-A store leaves out jobs whose text cannot match (`needles`), which is fast; `matches` decides.
+A store filters by `needles`, which is fast but not exact; `matches` decides.
 """
 
 import json
@@ -26,11 +26,11 @@ class PayloadTerm(msgspec.Struct, frozen=True):
 
 
 class SearchTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job must have beside its filter; `*` stands for any characters."""
+    """What a job must match besides its filter; `*` stands for any characters."""
 
     type: str = ""
     error: str = ""
-    """In the type or the message of its error, in either case."""
+    """In the type or the message of its error; case is ignored."""
     payload: tuple[PayloadTerm, ...] = ()
 
     def __bool__(self) -> bool:
@@ -47,10 +47,9 @@ class Contains(msgspec.Struct, frozen=True):
 def payload_term(name: str, value: str) -> PayloadTerm:
     """The term of `payload.user.id` and a value; raises InvalidOption."""
     path = tuple(name.split(".")[1:])
-    if not path or not all(path) or len(path) > MAX_DEPTH:
-        raise InvalidOption(
-            name[:100], f"is no path in a payload, such as payload.user.id, of at most {MAX_DEPTH} names"
-        )
+    if not path or not all(path) or len(path) > MAX_DEPTH or len(name) > MAX_TEXT:
+        limits = f"at most {MAX_DEPTH} names and {MAX_TEXT} characters"
+        raise InvalidOption(name[:100], f"is no path in a payload, such as payload.user.id, of {limits}")
     return PayloadTerm(path, value)
 
 
@@ -78,7 +77,7 @@ def needles(terms: SearchTerms) -> tuple[Contains, ...]:
 
 
 def matches(terms: SearchTerms, job: Job) -> bool:
-    """Whether a job has all of it."""
+    """Whether a job matches every term."""
     if terms.type and not like(job.type, terms.type):
         return False
     if terms.error and not _has_error(job, terms.error):
@@ -99,7 +98,7 @@ def _has_error(job: Job, text: str) -> bool:
 
 
 def _at(value: Any, path: tuple[str, ...]) -> list[Any]:
-    """The values at a path; a list stands for each of its elements, and a number chooses one."""
+    """The values at a path. A list stands for all of its elements; a number in the path selects one."""
     if isinstance(value, list) and not (path and path[0].isdecimal()):
         return [found for each in value for found in _at(each, path)]
     if not path:
@@ -117,7 +116,7 @@ def _is(value: Any, text: str) -> bool:
 
 
 def _json(text: str) -> str:
-    """As payloads are stored."""
+    """The text as JSON, as payloads are stored."""
     return msgspec.json.encode(text).decode()
 
 
@@ -126,7 +125,7 @@ def _longest(pattern: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """The longest part that is stored as it is, in lower case."""
+    """The longest part that JSON does not escape, in lower case."""
     plain = "".join(
         char.lower() if char.isascii() and char.isprintable() and char not in '*"\\' else "*" for char in text
     )

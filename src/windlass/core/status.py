@@ -41,7 +41,7 @@ MOVES: dict[Status, dict[Status, str]] = {
     Status.PENDING: {
         Status.RUNNING: "claim",
         Status.BLOCKED: "park",
-        Status.SCHEDULED: "change",
+        Status.SCHEDULED: "change, throttle",
         Status.CANCELLED: "cancel, expire, replace",
     },
     Status.RUNNING: {
@@ -49,7 +49,7 @@ MOVES: dict[Status, dict[Status, str]] = {
         Status.FAILED: "settle",
         Status.DEAD: "settle, rescue",
         Status.CANCELLED: "settle, expire",
-        Status.SCHEDULED: "snooze",
+        Status.SCHEDULED: "snooze, requeue for another version of the task",
         Status.PENDING: "requeue, rescue",
     },
     Status.FAILED: {
@@ -57,7 +57,7 @@ MOVES: dict[Status, dict[Status, str]] = {
         Status.BLOCKED: "admit, retry or run now, waits for its key",
         Status.CANCELLED: "cancel, expire, replace",
     },
-    # Finished jobs move only by an operator's retry.
+    # Finished jobs move only by a retry.
     Status.COMPLETED: {Status.PENDING: "retry", Status.BLOCKED: "retry, waits for its key"},
     Status.DEAD: {Status.PENDING: "retry", Status.BLOCKED: "retry, waits for its key"},
     Status.CANCELLED: {Status.PENDING: "retry", Status.BLOCKED: "retry, waits for its key; retry of its parent"},

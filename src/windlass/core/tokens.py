@@ -1,7 +1,7 @@
 """Tokens of the REST server: their text, what is kept of it, and what they allow.
 
-The text is `wl_`, the token's id and a secret of 256 random bits. Only the secret's SHA-256 is kept: a secret that
-cannot be guessed needs no slow hash.
+The text is `wl_`, the token's id and a secret of 256 random bits. Only the SHA-256 of the text is kept: a secret
+that cannot be guessed needs no slow hash.
 """
 
 import hashlib
@@ -110,12 +110,12 @@ def id_of(text: str) -> str | None:
 
 
 def digest_of(text: str) -> str:
-    """What is kept of the text."""
+    """The SHA-256 of the text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def link_code(text: str) -> str:
-    """The code of a link that logs in once with this token; it tells nothing of the token."""
+    """The code of a link that logs in once with this token; the token cannot be derived from it."""
     return hmac.new(text.encode(), b"log-in link", hashlib.sha256).hexdigest()
 
 

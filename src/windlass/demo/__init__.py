@@ -1,1 +1,1 @@
-"""The demo: a tour on a store of its own, with real processes, a real kill and a recount."""
+"""The demo: a tour on a store of its own, with real processes, a killed runner and a recount."""

@@ -1,4 +1,4 @@
-"""The recount: what was enqueued, what the store says, and what the handlers themselves wrote down."""
+"""The recount: what was enqueued, what the store says, and what the handlers recorded."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 
 LEGAL = frozenset({"completed", "failed", "dead", "snoozed", "cancelled"})
-"""Endings of attempts that ran to their own end; any other start was cut short by a kill or a stop."""
+"""Outcomes of attempts that were not interrupted; a kill or a stop interrupted all others."""
 
 
 class Line(msgspec.Struct):
@@ -42,7 +42,7 @@ class Recount(msgspec.Struct):
 
 
 def recount(app: App, accepted: dict[str, str], effects: Path) -> Recount:
-    """Compare what was accepted (id → type) with the store and with the handlers' own notes."""
+    """Compare what was accepted (id → type) with the store and with the handlers' records."""
     jobs = {job.id: job for job in _all_jobs(app)}
     starts = Counter(line.split()[0] for line in effects.read_text().splitlines())
     lines: dict[str, Line] = defaultdict(lambda: Line(""))

@@ -1,6 +1,6 @@
 """The demo's tasks: ordinary handlers, some of which misbehave on purpose.
 
-Each writes down that it started, outside the store, so that the recount does not have to believe the store.
+Each records its start outside the store, so that the recount does not rely on the store.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def thumbnail(ctx: Context, image: int) -> str:
 
 @app.task(type="crm.sync", retry=Fixed(attempts=5, base=0.4))
 def sync(ctx: Context, customer: int) -> str:
-    """Fails now and then, as other people's APIs do; retried with a back-off."""
+    """Fails now and then, as remote APIs do; retried after 0.4 s."""
     started(ctx)
     if ctx.attempt <= customer % 3:
         raise ConnectionError(f"the CRM did not answer (try {ctx.attempt})")
@@ -47,7 +47,7 @@ def sync(ctx: Context, customer: int) -> str:
 
 @app.task(type="report.build", queue="reports")
 async def report(ctx: Context, pages: int) -> str:
-    """A long one, which tells how far it is; the first time it finds that it is too early."""
+    """A long handler that reports progress; its first attempt snoozes."""
     started(ctx)
     if ctx.job.snoozes == 0:
         raise Snooze(0.5)
@@ -59,7 +59,7 @@ async def report(ctx: Context, pages: int) -> str:
 
 @app.task(type="invoice.import", retry=Fixed(attempts=2, base=0.2))
 def import_invoice(ctx: Context, invoice: int) -> str:
-    """Broken until it is fixed: dies, and is retried."""
+    """Fails until the bug is fixed: the job is dead, and is retried."""
     started(ctx)
     if not Path(os.environ[FIXED]).exists():
         raise ValueError(f"invoice {invoice}: unknown currency 'GBX'")

@@ -51,7 +51,7 @@ class Tour:
         self._until = time.monotonic() + DEADLINE
 
     def run(self) -> bool:
-        """True if nothing was lost and everything is accounted for."""
+        """Whether no job was lost and every start is explained."""
         try:
             return self._run()
         finally:
@@ -59,7 +59,7 @@ class Tour:
 
     def _run(self) -> bool:
         if self._app.stats.counts().queues:
-            raise ConfigError(f"{redact(self._store)} has jobs in it; the demo wants a store of its own")
+            raise ConfigError(f"{redact(self._store)} has jobs in it; the demo needs an empty store")
         self._say(self._store_text)
         self._enqueue()
         with self._worker() as worker:
@@ -73,7 +73,7 @@ class Tour:
         self._summary(result, code)
         return result.good and code == 0
 
-    # The stations.
+    # The steps.
 
     def _enqueue(self) -> None:
         jobs = [tasks.welcome.job(user) for user in range(160)]
@@ -120,10 +120,10 @@ class Tour:
             self._say(f"[red]dead[/] after {job.attempt} attempts: {job.type} - {error}")
         self._fixed.touch()
         revived = self._app.jobs.retry_all(status="dead")
-        self._say(f"The bug is fixed; {revived} dead job revived, the way `windlass dead retry --all` does it.")
+        self._say(f"The bug is fixed; {revived} dead job retried, as `windlass dead retry --all` does it.")
         self._await(lambda c: c.totals[Status.COMPLETED] == len(self._accepted), lambda _: None, None)
 
-    # Means.
+    # Helpers.
 
     @contextlib.contextmanager
     def _worker(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -179,7 +179,7 @@ class Tour:
         self._console.print(f"[bold]›[/] {text}")
 
     def _summary(self, result: Recount, code: int) -> None:
-        table = Table(title="Recounted from the store and from what the handlers wrote down", title_justify="left")
+        table = Table(title="Recounted from the store and from what the handlers recorded", title_justify="left")
         for name in (
             "type",
             "enqueued",
@@ -206,10 +206,10 @@ class Tour:
             self._say(f"[bold red]the worker ended with code {code}[/]")
 
     def _explain(self, result: Recount) -> None:
-        """Why some started twice: they were in the killed runner's hands."""
+        """Name jobs that started twice: they were running in the killed runner."""
         again = result.interrupted
         if again:
-            self._say(f"{len(again)} jobs were in the killed runner's hands, and ran again. The first of them:")
+            self._say(f"{len(again)} jobs were running in the killed runner, and ran again. The first of them:")
         for job in again[:3]:
             endings = ", then ".join(f"attempt {each.attempt} {each.outcome}" for each in job.attempts)
             self._console.print(f"    {job.type} {job.id[-12:]}: {endings}")
@@ -237,7 +237,7 @@ def children_of(pid: int) -> list[int]:
 
 @contextlib.contextmanager
 def temporary_store(store: str | None, folder: Path) -> Iterator[tuple[str, str]]:
-    """An address, and what is said of it: a temporary file, a corner of our own, or the empty store that is named."""
+    """An address and its description: a temporary file, a schema or prefix of the demo's own, or the given store."""
     if store is None:
         address = f"sqlite:///{folder}/demo.db"
         yield address, f"The store is one file: [cyan]{address}[/]"

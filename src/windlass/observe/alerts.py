@@ -4,7 +4,7 @@ Prometheus waits for some minutes before it fires; this does not. Rescues and la
 and not in the store: only Prometheus knows these.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -39,7 +39,7 @@ class AlertFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the alerts are decided from, read at one time."""
 
     oldest: Mapping[str, float]
-    """Seconds that the oldest pending job of each queue has waited."""
+    """Seconds that the oldest pending job of each queue has waited; queues without one are absent."""
     paused: Collection[str]
     pending: int
     """Jobs that wait in queues that are not paused."""
@@ -69,6 +69,14 @@ def types_without_worker(
     known = {type_ for worker in workers for type_ in worker.types}
     scheduled = {each.rules.job.type for each in schedules if not each.paused and each.problem is None}
     return sorted({*parked, *scheduled} - known)
+
+
+def queues_without_worker(
+    waiting: Iterable[str], paused: Collection[str], workers: Sequence[WorkerInfo]
+) -> list[str]:
+    """Queues in which jobs wait, not paused, that no live worker serves."""
+    served = {queue for worker in workers for queue in worker.queues}
+    return sorted({*waiting} - {*paused} - served)
 
 
 def _queues(facts: AlertFacts) -> Iterator[Alert]:
@@ -104,6 +112,9 @@ def _fleet(facts: AlertFacts) -> Iterator[Alert]:
     in_use = facts.workers or facts.pending or facts.schedules
     if facts.coordinator is None and in_use:
         yield Alert("WindlassNoCoordinator", "no worker is coordinator")
+    unserved = queues_without_worker(facts.oldest, facts.paused, facts.workers) if facts.workers else []
+    for queue in unserved[:MAX_NAMED]:
+        yield Alert("WindlassQueueWithoutWorker", f"jobs wait in {queue}, and no live worker serves it")
     for type_ in types_without_worker(facts.parked_types, facts.schedules, facts.workers)[:MAX_NAMED]:
         yield Alert("WindlassTypeWithoutWorker", f"no live worker knows {type_}")
 

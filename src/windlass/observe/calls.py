@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from windlass.core.events import Emit, Event, HintsUnavailable, LeaseExpired
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.jobs.outcome import Settlement
+from windlass.core.log_events import FlowEnded
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.core.status import Status
 from windlass.observe.figures import Figures
@@ -16,7 +17,7 @@ from windlass.store.contract import Store
 from windlass.store.records import Rescued, Settled
 
 ROLES = ("jobs", "operator", "queues", "schedules", "leases", "workers", "leader", "stats", "documents")
-"""Waiting for a hint is no call: `signals` has only its check."""
+"""Of `signals` only `has_work` is measured: waiting for a hint is no call."""
 Count = Callable[..., None]
 
 
@@ -42,7 +43,9 @@ def count_events(emit: Emit, figures: Figures | None) -> Emit:
         return emit
 
     def counted(event: Event) -> None:
-        if (total := _TOTAL_OF.get(type(event))) is not None:
+        if isinstance(event, FlowEnded):
+            figures.count_total(f"flows_{event.status}")
+        elif (total := _TOTAL_OF.get(type(event))) is not None:
             figures.count_total(total)
         emit(event)
 

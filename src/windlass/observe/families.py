@@ -65,6 +65,7 @@ def process_families(reading: Reading) -> list[Family]:
             Family(name, "counter", text, values=[((), reading.totals.get(key, 0))])
             for name, (key, text) in _TOTALS.items()
         ),
+        _flows(reading),
         *_timings(jobs),
         *_calls(reading),
     ]
@@ -100,6 +101,14 @@ def _by_queue(reading: Reading, name: str, column: str, text: str) -> Family:
     for (queue, _), each in reading.jobs.items():
         sums[queue] = sums.get(queue, 0) + each.counters[column]
     return Family(name, "counter", text, ("queue",), [((queue,), value) for queue, value in sorted(sums.items())])
+
+
+def _flows(reading: Reading) -> Family:
+    values: list[tuple[Labels, float]] = [
+        ((status,), reading.totals.get(f"flows_{status}", 0)) for status in ("completed", "dead", "cancelled")
+    ]
+    text = "Groups and graphs that ended by themselves, by status."
+    return Family("windlass_flows_ended", "counter", text, ("status",), values)
 
 
 def _timings(jobs: JobRows) -> Iterable[Family]:

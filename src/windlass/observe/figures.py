@@ -65,7 +65,7 @@ class Figures:
 
     @classmethod
     def create_shared(cls) -> "Figures":
-        """In new memory whose descriptor is handed to a runner."""
+        """In new memory, for a process that gets the descriptor."""
         if hasattr(os, "memfd_create"):
             descriptor = os.memfd_create("windlass-figures")
         else:
@@ -119,7 +119,7 @@ class Figures:
                 weight = step
 
     def verb(self, name: str) -> int:
-        """The place of a verb, for `called`."""
+        """The offset of a verb, for `called`."""
         with self._lock:
             known = self._verb_names()
             if name in known:

@@ -231,7 +231,8 @@ def _ids(ids: list[str], *_: Any) -> Facts:
 
 
 def _claiming(request: ClaimRequest) -> Facts:
-    return {"runner": request.runner, "claim": request.claim, "limit": request.limit}
+    queues = [quota.queue for quota in request.quotas]
+    return {"runner": request.runner, "claim": request.claim, "limit": request.limit, "queues": queues}
 
 
 def _ending(ended: RunnerEnd) -> Facts:

@@ -56,7 +56,7 @@ class ForTerminal(logging.Formatter):
 
 
 def fields(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields of a record: when, how loud, what; then those of its event, or of the job it was logged in."""
+    """The fields of a record: time, level, message; then those of its event, or of the job it was logged in."""
     event = getattr(record, "event", None)
     about = _of_event(event) if isinstance(event, Event) else _of_job(record)
     return {

@@ -6,7 +6,7 @@ By default failures, dead letters, rescues and what concerns the worker itself; 
 import logging
 import os
 import sys
-from typing import get_args
+from typing import TextIO, get_args
 
 from windlass.core.events import (
     AttemptEnded,
@@ -44,7 +44,7 @@ from windlass.core.events import (
     WorkerStarted,
     WorkerStopped,
 )
-from windlass.core.log_events import FailuresRepeated, JobsClaimed, OperatorActed
+from windlass.core.log_events import FailuresRepeated, FlowEnded, JobsClaimed, OperatorActed
 from windlass.core.status import Status
 from windlass.core.text import cut
 from windlass.errors import ConfigError
@@ -59,21 +59,24 @@ _LOUD = {Status.DEAD: logging.ERROR}
 
 
 def sentence(event: Event) -> tuple[int, str]:
-    """How loud, and what to say."""
+    """The level and the text of an event."""
     match event:
         case AttemptEnded():
             return _attempt(event)
+        case FlowEnded():
+            return _flow_ended(event)
         case JobRescued():
             return logging.WARNING, _rescued(event)
         case JobsRescued():
             now = " or ".join(event.statuses)
-            return logging.WARNING, f"and so {_count(event.jobs, 'more job')} of runners that are gone: {now} now"
+            return logging.WARNING, f"{_count(event.jobs, 'more job')} of dead runners rescued: {now} now"
         case StaleWrite():
             return logging.WARNING, (
-                f"job {event.job} attempt {event.attempt} ended too late ({event.found}): another has its place"
+                f"job {event.job} attempt {event.attempt} ended too late ({event.found}): a later one has its place"
             )
         case StoreFailed():
-            return logging.WARNING, f"{event.doing} failed, trying again: {event.problem}"
+            again = ", trying again" if event.retried else ""
+            return logging.WARNING, f"{event.doing} failed{again}: {event.problem}"
         case DutyFailed():
             return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
         case HookFailed():
@@ -81,7 +84,7 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.ERROR, f"the {event.hook} failed{about}: {event.problem}"
         case InternalError():
             about = "" if event.job is None else f" of job {event.job}"
-            return logging.ERROR, f"an error of Windlass itself, {event.doing}{about}: {event.problem}"
+            return logging.ERROR, f"internal error while {event.doing}{about}: {event.problem}"
         case ClockJumped():
             return logging.WARNING, (
                 f"the wall clock jumped {'forwards' if event.seconds > 0 else 'back'} by {abs(event.seconds):.0f} s: "
@@ -105,6 +108,11 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.ERROR, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case _:
             return _info_sentence(event)
+
+
+def _flow_ended(event: FlowEnded) -> tuple[int, str]:
+    level = logging.DEBUG if event.status is Status.COMPLETED else logging.WARNING
+    return level, f"the {event.kind} {event.flow} is {event.status}: windlass flows show {event.flow}"
 
 
 def _count(number: int, word: str) -> str:
@@ -163,7 +171,7 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
         case HintsUnavailable():
-            return logging.INFO, f"no notification wakes this worker ({event.why}): idle runners look every second"
+            return logging.INFO, f"no hints wake this worker ({event.why}): idle runners poll every second"
         case StoreRecovered():
             return logging.INFO, f"{event.doing} works again"
         case LeadershipGained():
@@ -186,7 +194,7 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case JobsPruned():
             return logging.INFO, f"{_count(event.jobs, 'finished job')} dropped: the retention is over"
         case BlobsSwept():
-            return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
+            return logging.INFO, f"{_count(event.blobs, 'blob')} removed that no job refers to"
         case _:
             return _count_sentence(event)
 
@@ -237,10 +245,11 @@ def _ticks(count: int) -> str:
     return _count(count, "tick")
 
 
-def log_events(*, verbose: bool = False, format: str = "text") -> FailureSampling:
-    """A listener that writes to standard error; failures that repeat are counted instead of written one by one."""
+def log_events(*, verbose: bool = False, format: str = "text", stream: TextIO | None = None) -> FailureSampling:
+    """A listener that writes to standard error, or to `stream`; failures that repeat are counted instead of written
+    one by one."""
     if not logger.handlers:
-        handler = logging.StreamHandler(sys.stderr)
+        handler = logging.StreamHandler(stream or sys.stderr)
         handler.setFormatter(formatter(format))
         logger.addHandler(handler)
         logger.propagate = False

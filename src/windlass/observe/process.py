@@ -9,7 +9,7 @@ from windlass.observe.history import record_calls, record_events
 from windlass.store.contract import Store
 
 _figures: dict[int, Figures] = {}
-"""By process: a fork does not go on with the counts of its parent."""
+"""By process id: a forked child counts from 0."""
 _wanted = False
 
 

@@ -26,7 +26,8 @@ COUNTERS = (
     "dead_raised",
     "dead_crashed",
 )
-TOTALS = ("leases_lost", "hints_lost", "conflicts")
+TOTALS = ("leases_lost", "hints_lost", "conflicts", "flows_completed", "flows_dead", "flows_cancelled")
+"""At most six: their words are in the header of figures."""
 RUN_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 WAIT_SECONDS = (0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14400)
 CALL_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)

@@ -11,7 +11,7 @@ from windlass.core.moments import SECOND
 from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import Status
 from windlass.errors import WindlassError
-from windlass.observe.alerts import types_without_worker
+from windlass.observe.alerts import queues_without_worker, types_without_worker
 from windlass.observe.families import Family, Labels, gauge
 from windlass.observe.reading import MAX_ROWS, OTHER
 from windlass.store.contract import Store
@@ -94,6 +94,11 @@ def _fleet(state: StoreState) -> Iterable[Family]:
     yield gauge("windlass_workers", "Live workers.", [((), len(state.workers))])
     up = 0 if state.coordinator is None else 1
     yield gauge("windlass_coordinator_up", "Whether there is a coordinator.", [((), up)])
+    paused = [queue for queue, is_paused in state.paused.items() if is_paused]
+    unserved = queues_without_worker(state.oldest, paused, state.workers)
+    found: dict[Labels, float] = {(name,): 1 for name, _ in _bounded(dict.fromkeys(unserved))}
+    text = "Queues in which jobs wait and that no live worker serves; paused ones do not count."
+    yield gauge("windlass_queues_without_worker", text, list(found.items()), ("queue",))
     unknown: dict[Labels, float] = {(name,): 1 for name, _ in _bounded(dict.fromkeys(state.types_without_worker))}
     text = "Types of parked jobs and of schedules that no live worker knows."
     yield gauge("windlass_types_without_worker", text, list(unknown.items()), ("type",))

@@ -10,7 +10,7 @@ READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
 
 class Systemd:
-    """The socket of this process's unit. Its variables leave the environment: children are not the unit."""
+    """The socket of this process's unit. Children do not inherit its variables."""
 
     def __init__(self, environ: MutableMapping[str, str] | None = None) -> None:
         environ = os.environ if environ is None else environ
@@ -29,7 +29,7 @@ class Systemd:
                 sender.sendto("\n".join(states).encode(), self._address)
 
     async def keep_alive(self) -> None:
-        """Say that the event loop turns, until cancelled."""
+        """Notify that the event loop runs, until cancelled."""
         while self.watchdog_seconds:
             self.notify(ALIVE)
             await asyncio.sleep(self.watchdog_seconds / 3)

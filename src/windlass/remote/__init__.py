@@ -1,4 +1,4 @@
-"""An app behind a REST server, and a worker: for programs and machines without access to the store."""
+"""An app and a worker that use a REST server: for programs and machines without access to the store."""
 
 try:
     from windlass.remote.app import RemoteApp

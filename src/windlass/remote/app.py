@@ -11,15 +11,25 @@ from windlass.core.flow.queue import QueueOptions
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.status import Status
-from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, JobCancelled, StoreUnavailable
+from windlass.errors import (
+    EnqueueFailed,
+    EnqueueUnknown,
+    InvalidOption,
+    JobCancelled,
+    StoreUnavailable,
+    StoreUnusable,
+)
+from windlass.remote.audit import RemoteAudit
 from windlass.remote.connection import Connection
 from windlass.remote.enqueue import enqueue
 from windlass.remote.flows import RemoteFlows
 from windlass.remote.problems import RemoteRefused
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
+from windlass.remote.webhooks import RemoteWebhooks
+from windlass.remote.work.session import understood
 from windlass.remote.worker import Worker
-from windlass.server.jobs import JobRecord
+from windlass.server.api.jobs import JobRecord
 from windlass.server.operation import MissingScope
 from windlass.server.problem import Problem
 from windlass.store.contract import Store
@@ -32,9 +42,9 @@ NO_RESULT = "job {id} completed, and this token may not see its result: that nee
 class RemoteApp(App):
     """An app behind a REST server: `RemoteApp("https://jobs.example.com", token="wl_…")`.
 
-    It enqueues jobs, of its own tasks or by name, and has `jobs`, `flows`, `queues`, `schedules`, `workers` and
-    `stats` of App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot take part in a
-    transaction, or enqueue chains and flows. Server and token default to WINDLASS_SERVER and
+    It enqueues jobs, of its own tasks or by name, and has `jobs`, `flows`, `queues`, `schedules`, `workers`, `stats`,
+    `webhooks` and `audit` of App, with the same errors. Up to 1,000 jobs are enqueued at once, all or none. It cannot
+    take part in a transaction, or enqueue chains and flows. Server and token default to WINDLASS_SERVER and
     WINDLASS_TOKEN.
     """
 
@@ -42,6 +52,7 @@ class RemoteApp(App):
         self, server: str | None = None, *, token: str | None = None, deadline: Duration | None = CLIENT_DEADLINE
     ) -> None:
         super().__init__("sqlite:///:remote:", deadline=deadline)
+        self._store_handle.has_blobs = False
         self._connection = connection = Connection(server, token, self._deadline)
         self.jobs = RemoteJobs(self, connection)
         self.flows = RemoteFlows(self, connection)
@@ -49,6 +60,8 @@ class RemoteApp(App):
         self.schedules = RemoteSchedules(self, connection)
         self.workers = RemoteWorkers(self, connection)
         self.stats = RemoteStats(self, connection)
+        self.webhooks = RemoteWebhooks(self, connection)
+        self.audit = RemoteAudit(self, connection)
 
     @property
     def store(self) -> str:
@@ -76,7 +89,7 @@ class RemoteApp(App):
 
     async def _ready(self) -> Store:
         if self._store_handle.opened is not None:
-            return self._store_handle.connect()  # in a worker
+            return self._store_handle.connect()  # of a worker in this process
         raise InvalidOption("server", f"this needs the store itself, and {self.store} is a server")
 
     def _works_without_loop(self) -> bool:
@@ -100,14 +113,14 @@ class RemoteHandle(Handle[T], eq=False):
     """A job that was enqueued through a server."""
 
     async def aresult(self, timeout: Duration | None = None) -> T:
-        """Wait until the job has ended, and return its result; the token needs the scope `payloads`."""
+        """Wait until the job has ended, also through outages, and return its result. Needs the scope `payloads`."""
         seconds = None if timeout is None else duration(timeout, "timeout") / SECOND
         job = await self._read()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 job = await self._ended(job)
         if not job.finished:
-            job = await self._read()
+            job = await self._read_again(job)
         if not job.finished:
             raise TimeoutError(f"job {job.id} is still {job.status} after {seconds:g} s")
         if job.status is Status.CANCELLED:
@@ -121,8 +134,18 @@ class RemoteHandle(Handle[T], eq=False):
         while not job.finished:
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_POLL)
-            job = await self._read()
+            job = await self._read_again(job)
         return job
+
+    async def _read_again(self, job: JobRecord) -> JobRecord:
+        """The job now, or as it was read before while the server or its store is away."""
+        try:
+            return await self._read()
+        except (StoreUnavailable, RemoteRefused) as error:
+            cause = understood(error) if isinstance(error, RemoteRefused) else error
+            if not isinstance(cause, StoreUnavailable) or isinstance(cause, StoreUnusable) or cause.lasting:
+                raise
+            return job
 
     async def _read(self) -> JobRecord:
         home: Any = self._home

@@ -23,7 +23,7 @@ MAX_PORT = 65_535
 
 
 class _OwnCalls(logging.Filter):
-    """Calls to our server are no news of the program: httpx would log each of them."""
+    """Leaves out the log lines of httpx about calls of the server, one for each call."""
 
     servers: ClassVar[set[str]] = set()
 
@@ -70,7 +70,7 @@ class Connection:
 
         `version`: of If-Match; `seconds`: instead of the deadline of the connection.
         """
-        given = {name: _text(value) for name, value in (query or {}).items() if value not in (None, (), "")}
+        given = {name: _text(value) for name, value in (query or {}).items() if value not in (None, ())}
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"content-type": "application/json"}
         if version is not None:
@@ -119,7 +119,7 @@ class Connection:
 
 
 def _checked_server(server: str) -> str:
-    """The address, if it can be one. It is shown in logs, so it has no password."""
+    """The address, if it is valid. It is shown in logs, so a password in it is refused."""
     try:
         url = httpx.URL(server)
     except httpx.InvalidURL as error:
@@ -132,7 +132,7 @@ def _checked_server(server: str) -> str:
 
 
 def _foreign(response: httpx.Response) -> str:
-    """Of an answer that is none of ours, such as a page for people, or a proxy's redirection."""
+    """What to say of an answer that is not from a Windlass server, such as a proxy's page or redirect."""
     to = f" to {response.headers['location']}" if response.is_redirect else ""
     return f"{response.status_code} {response.reason_phrase}{to}, which is not the answer of a Windlass server"
 
@@ -141,7 +141,7 @@ def _problem(response: httpx.Response) -> Problem:
     try:
         return msgspec.json.decode(response.content, type=Problem)
     except msgspec.MsgspecError:
-        # A proxy in between may answer in its own way.
+        # A proxy in between has answered.
         return Problem(status=response.status_code, code=NOT_WINDLASS, title=_foreign(response), maybe_done=True)
 
 

@@ -7,12 +7,13 @@ import msgspec
 
 from windlass.core.graphs.ids import FLOW_TYPE
 from windlass.core.groups.ids import is_group_id
-from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, NewJob
-from windlass.core.moments import SECOND, Micros, to_datetime
+from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.moments import to_datetime
 from windlass.core.names import with_field
 from windlass.errors import InvalidInput, InvalidOption
 from windlass.remote.connection import Connection
-from windlass.server.enqueue import MAX_BULK, BulkReceipt
+from windlass.server.api.enqueue import MAX_BULK, BulkReceipt
+from windlass.server.api.job_options import in_seconds, options_of
 
 
 async def enqueue(connection: Connection, jobs: Sequence[NewJob], seconds: float | None = None) -> list[Enqueued]:
@@ -35,33 +36,17 @@ def _request(job: NewJob) -> dict[str, Any]:
         what = "flow" if job.type == FLOW_TYPE else what
         raise InvalidOption(what, "cannot be enqueued through a server")
     values = {
-        "type": job.type,
-        "payload": msgspec.Raw(job.payload.encode()),
         "id": job.id,
-        "queue": job.queue,
-        "priority": job.priority,
-        "delay": _seconds(job.delay) or None,
+        "delay": in_seconds(job.delay) or None,
         "run_at": None if job.run_at is None else to_datetime(job.run_at),
         "idempotency_key": job.idempotency_key,
-        "idempotency_window": _seconds(job.idempotency_window),
+        "idempotency_window": in_seconds(job.idempotency_window),
         "on_conflict": job.on_conflict if job.idempotency_key else None,
-        "concurrency_key": job.concurrency_key,
-        "key_limit": job.key_limit,
-        "key_order": None if job.key_strict is None else "strict" if job.key_strict else "any",
-        "key_rate": None if job.key_rate is None else str(job.key_rate),
-        "rate_cost": job.rate_cost,
-        "tenant": job.tenant,
         "parent": job.parent,
-        "max_attempts": job.max_attempts,
-        "expires": _seconds(job.expires) if job.expires_at is None else to_datetime(job.expires_at),
-        "tags": list(job.tags) or None,
-        "meta": None if job.meta is None else msgspec.Raw(job.meta.encode()),
     }
-    given = {name: value for name, value in values.items() if value is not None}
-    if job.timeout is not None:
-        given["timeout"] = None if job.timeout == NO_TIMEOUT else _seconds(job.timeout)
-    return given
+    return {**template(job), **{name: value for name, value in values.items() if value is not None}}
 
 
-def _seconds(micros: Micros | None) -> float | None:
-    return None if micros is None else micros / SECOND
+def template(job: NewJob) -> dict[str, Any]:
+    """What a request has of every job."""
+    return {"type": job.type, "payload": msgspec.Raw(job.payload.encode()), **options_of(job)}

@@ -13,7 +13,7 @@ from windlass.core.groups.ids import named_group_id
 from windlass.core.ids import JobRef, check_id
 from windlass.core.names import check_key
 from windlass.remote.connection import Connection
-from windlass.server.flows import FlowDetail, FlowList, FlowRecord
+from windlass.server.api.flows import FlowDetail, FlowList, FlowRecord
 from windlass.store.records import Page
 
 
@@ -46,13 +46,13 @@ class RemoteFlows(Flows):
 
 def _path(id: JobRef) -> str:
     text = check_key(id, "id") if isinstance(id, str) else check_id(id)
-    if "/" in text or text in (".", ".."):  # parts of a path, however they are written
+    if "/" in text or text in (".", ".."):  # would be parts of the path, also when quoted
         text = named_group_id(text)
     return f"/flows/{quote(text, safe='')}"
 
 
 def _flow(record: FlowRecord) -> Flow:
-    """Without the numbers that a limited token does not see."""
+    """The flow of a record; numbers that a limited token does not see are 0."""
     given: dict[str, Any] = {name: getattr(record, name) for name in Flow.__struct_fields__ if hasattr(record, name)}
     return Flow(**{**given, **{name: given[name] or 0 for name in _NUMBERS}})
 

@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 from windlass import errors
 from windlass.client.verbs.flows import FlowNotFound
+from windlass.client.verbs.webhooks import WebhookNotFound
 from windlass.server.problem import Problem
 
 NOT_WINDLASS = "not_windlass"
-"""The code of an answer that is not a server's own: of a proxy in between, or of another address."""
+"""The code of an answer that is not from a Windlass server, but from a proxy or another program."""
 
 
 class RemoteRefused(errors.WindlassError):
@@ -21,7 +22,7 @@ class RemoteRefused(errors.WindlassError):
 
 
 class TokenRefused(errors.StoreUnusable):
-    """The server does not accept the token of a worker, or not for what the worker does."""
+    """The server refuses the token of a worker: it is not valid, or lacks a scope or a queue."""
 
     code = "token_refused"
 
@@ -73,6 +74,7 @@ _ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
     errors.KeyConflict.code: _about_job(lambda job, problem: errors.KeyConflict(_key(problem), job)),
     errors.ScheduleNotFound.code: lambda problem: _as_said(errors.ScheduleNotFound(_named(problem)), problem),
     errors.QueueNotFound.code: lambda problem: _as_said(errors.QueueNotFound(_named(problem)), problem),
+    WebhookNotFound.code: lambda problem: _as_said(WebhookNotFound(_named(problem)), problem),
     FlowNotFound.code: lambda problem: FlowNotFound(_name(problem)),
     errors.QueueClosed.code: lambda problem: errors.QueueClosed(_named(problem)),
     errors.EnqueueFailed.code: lambda problem: errors.EnqueueFailed(problem.title),
@@ -93,6 +95,6 @@ def error_of(problem: Problem) -> errors.WindlassError:
 
 
 def _as_said(error: errors.WindlassError, problem: Problem) -> errors.WindlassError:
-    """The error with the server's own sentence."""
+    """The error with the title of the problem as its message."""
     error.args = (problem.title,)
     return error

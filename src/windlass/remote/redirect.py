@@ -1,4 +1,4 @@
-"""An app whose jobs are behind a server, whatever store its code names: in the processes of a worker."""
+"""Makes an app use a server instead of the store that its code names: in the processes of a worker."""
 
 from typing import Any
 
@@ -6,10 +6,12 @@ from windlass.client.app import App
 from windlass.client.handle import Handle
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.remote.app import RemoteHandle
+from windlass.remote.audit import RemoteAudit
 from windlass.remote.connection import Connection
 from windlass.remote.flows import RemoteFlows
 from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
+from windlass.remote.webhooks import RemoteWebhooks
 from windlass.remote.work.store import RestStore
 from windlass.store.contract import Store
 
@@ -32,3 +34,5 @@ def redirect(app: App, server: str, token: str | None = None) -> None:
     app.schedules = RemoteSchedules(app, connection)
     app.workers = RemoteWorkers(app, connection)
     app.stats = RemoteStats(app, connection)
+    app.webhooks = RemoteWebhooks(app, connection)
+    app.audit = RemoteAudit(app, connection)

@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import msgspec
+from msgspec import UNSET
 
 from windlass.client.handle import Handle
-from windlass.client.tasks.joint import refuse_connection
-from windlass.client.verbs.schedules import Schedules
+from windlass.client.tasks.options import check_options, job_fields
+from windlass.client.verbs.schedules import Schedules, nothing_to_change
 from windlass.core.codec import encode
 from windlass.core.jobs.job import DEFAULT_QUEUE, NewJob
 from windlass.core.names import check_name
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, settings
+from windlass.errors import InvalidOption
 from windlass.remote.connection import Connection
-from windlass.server.enqueue import JobReceipt
-from windlass.server.schedules import ScheduleList, ScheduleRecord, ScheduleSettingsRecord
+from windlass.remote.enqueue import template
+from windlass.server.api.enqueue import JobReceipt
+from windlass.server.api.job_options import OPTIONS
+from windlass.server.api.schedule_records import ScheduleList, ScheduleRecord, ScheduleSettingsRecord
 
 
 class RemoteSchedules(Schedules):
@@ -31,16 +34,8 @@ class RemoteSchedules(Schedules):
         return [_schedule(each) for each in (await self._connection.get("/schedules", ScheduleList)).schedules]
 
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
-        refuse_connection(job)
-        settings(job, **options)
-        body = {
-            "name": check_name(name, "schedule"),
-            "type": job.type,
-            "payload": msgspec.Raw(job.payload.encode()),
-            "queue": job.queue,
-            "priority": job.priority,
-            **_given(options),
-        }
+        said = self._settings(job, options)
+        body = {"name": check_name(name, "schedule"), **_template(said), **_given(options)}
         return _schedule(await self._connection.call("POST", "/schedules", ScheduleRecord, body=body))
 
     async def aset(
@@ -54,10 +49,11 @@ class RemoteSchedules(Schedules):
         version: str | None = None,
         **options: Unpack[ScheduleOptions],
     ) -> Schedule:
-        settings(job, **options)
+        said = self._settings(job, options)
+        if said == ScheduleSettings() and not reset and paused is None:
+            raise nothing_to_change()
         given = {"reset": list(reset) or None, "paused": paused, **options}
-        payload = {} if job is None else {"payload": msgspec.Raw(job.payload.encode())}
-        return await self._patch(name, {**payload, **_given(given)}, version)
+        return await self._patch(name, {**_template(said), **_given(given)}, version)
 
     async def areset(self, name: str, *names: str, version: str | None = None) -> Schedule:
         return await self._patch(name, {"reset": list(names) or list(ScheduleSettings.__struct_fields__)}, version)
@@ -85,6 +81,15 @@ def _path(name: str) -> str:
     return f"/schedules/{check_name(name, 'schedule')}"
 
 
+def _template(said: ScheduleSettings) -> dict[str, Any]:
+    """The job of a schedule, with all its options."""
+    if said.job is None:
+        return {}
+    if said.job.flow is not None:
+        raise InvalidOption("flow", "cannot be given through a server")
+    return template(said.job)
+
+
 def _given(options: Any) -> dict[str, Any]:
     lengths = {name: value.total_seconds() for name, value in options.items() if hasattr(value, "total_seconds")}
     return {name: value for name, value in {**options, **lengths}.items() if value is not None}
@@ -107,12 +112,16 @@ def _schedule(record: ScheduleRecord) -> Schedule:
 
 
 def _settings(record: ScheduleSettingsRecord) -> ScheduleSettings:
-    """Settings as the server shows them; without the scope `payloads` the payload is empty."""
-    given = msgspec.structs.asdict(record)
-    type_, queue, payload = given.pop("type"), given.pop("queue"), given.pop("payload")
-    job = None
-    if type_ is not None:
-        job = NewJob(id="", type=type_, queue=queue or DEFAULT_QUEUE, payload=encode(payload or {}, "payload"))
+    """Settings of a record; without the scope `payloads` the payload is empty."""
+    given = {name: getattr(record, name) for name in ScheduleOptions.__annotations__}
     if given["every"] is not None:
         given["tz"] = None
-    return settings(job, **given)
+    return settings(_job(record), **given)
+
+
+def _job(record: ScheduleSettingsRecord) -> NewJob | None:
+    if record.type is None:
+        return None
+    options = {name: value for name in OPTIONS if (value := getattr(record, name)) is not UNSET}
+    fields = job_fields(check_options({**options, "queue": record.queue or DEFAULT_QUEUE}))
+    return NewJob(id="", type=record.type, payload=encode(record.payload or {}, "payload"), **fields)

@@ -3,36 +3,39 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import msgspec
 
 from windlass.client.handle import CANCELLED
+from windlass.client.tasks.options import check_options
 from windlass.client.verbs.actions import Action, ActionVerb
-from windlass.client.verbs.filters import JobFilters, TaskType, check_limit, job_filter, type_name
+from windlass.client.verbs.filters import JobFilters, TaskType, check_every, check_limit, job_filter, type_name
+from windlass.client.verbs.find import job_id
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.links import Links
 from windlass.client.verbs.payloads import EarlierPayload
-from windlass.client.verbs.queues import Queues
-from windlass.client.verbs.stats import MAX_POINTS, Stats, Step, Workers
+from windlass.client.verbs.queues import Queues, checked_settings
+from windlass.client.verbs.stats import MAX_POINTS, Stats, Step, TimelineOptions, Workers, check_names, check_recent
+from windlass.core.codec import encode
 from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, settings
 from windlass.core.ids import LENGTH, JobRef, check_id, check_part
 from windlass.core.jobs.job import Job
-from windlass.core.jobs.retry import StoredPolicy
+from windlass.core.jobs.outcome import check_reason
 from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.names import check_name
-from windlass.core.stats.meter import Recent
-from windlass.core.stats.timeline import By, Timeline
+from windlass.core.stats.meter import Recent, SumBy
+from windlass.core.stats.timeline import By, Timeline, Times
 from windlass.core.why.explain import Why
-from windlass.errors import InvalidName, InvalidOption, JobNotFound
+from windlass.errors import InvalidOption, QueueNotFound
 from windlass.remote.connection import Connection
-from windlass.server.jobs import JobList, JobRecord, PayloadList
-from windlass.server.queues import Purged, QueueList, QueueRecord, SettingsRecord
-from windlass.server.stats import JobCount, StatsRecord, WorkerList
+from windlass.server.api.jobs import FoundId, JobList, JobRecord, PayloadList
+from windlass.server.api.queues import Purged, QueueList, QueueRecord, SettingsRecord, settings_record
+from windlass.server.api.stats import JobCount, StatsRecord, WorkerList
 from windlass.store.records import Counts, JobFilter, Page, WorkerInfo
 
 POLL_SECONDS = 0.5
-FIND_PAGE = 1_000
+T = TypeVar("T")
 
 
 class RemoteJobs(Jobs):
@@ -43,7 +46,7 @@ class RemoteJobs(Jobs):
         self._connection = connection
 
     async def aget(self, id: JobRef, *, fetch: bool = True) -> Job:
-        return await self._connection.get(_job(id), Job)
+        return await self._connection.get(_job(id), Job, fetch=fetch)
 
     async def _record(self, id: JobRef) -> JobRecord:
         return await self._connection.get(_job(id), JobRecord)
@@ -61,21 +64,25 @@ class RemoteJobs(Jobs):
         return len([job async for job in self.aiter(**wanted)])
 
     async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
-        return await self._connection.get(f"{_job(id)}/links", Links)
+        check_limit(limit)
+        return await self._connection.get(f"{_job(id)}/links", Links, limit=limit)
 
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
-        return (await self.alist(status=("failed", "dead"), limit=limit)).items
+        check_limit(limit)
+        query = {"status": ["failed", "dead"], "sort": "failure", "limit": limit}
+        return (await self._connection.get("/jobs", JobList, **query)).jobs
 
     async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None, notes: bool = True) -> Why:
         return await self._connection.get(f"{_job(id)}/why", Why)
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:
-        return await self._connection.call("DELETE", _job(id), Job, query={"reason": reason}, version=version)
+        query = {"reason": check_reason(reason)}
+        return await self._connection.call("DELETE", _job(id), Job, query=query, version=version)
 
     async def aretry(
         self, id: JobRef, *, payload: Mapping[str, Any] | None = None, version: str | None = None
     ) -> Job:
-        body = None if payload is None else {"payload": payload}
+        body = None if payload is None else {"payload": _payload(payload)}
         return await self._connection.call("POST", f"{_job(id)}/retry", Job, body=body, version=version)
 
     async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
@@ -92,11 +99,15 @@ class RemoteJobs(Jobs):
         queue: str | None = None,
         version: str | None = None,
     ) -> Job:
-        seconds = None if delay is None else duration(delay, "delay") / SECOND
-        given = {"priority": priority, "run_at": run_at, "delay": seconds, "payload": payload, "queue": queue}
-        patch = {name: value for name, value in given.items() if value is not None}
+        given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
+        patch: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        fields = check_options(patch)
+        if "delay" in fields:
+            patch["delay"] = fields["delay"] / SECOND
+        if payload is not None:
+            patch["payload"] = _payload(payload)
         if not patch:
-            raise InvalidOption("change", f"nothing to change; there are {', '.join(given)}")
+            raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         return await self._connection.call("PATCH", _job(id), Job, body=patch, version=version)
 
     async def aearlier_payloads(self, id: JobRef) -> Sequence[EarlierPayload]:
@@ -106,29 +117,22 @@ class RemoteJobs(Jobs):
         await self._connection.call("DELETE", _job(id), type(None), query={"purge": True}, version=version)
 
     async def afind(self, part: str) -> str:
-        """The id with this beginning or end, among the newest thousand jobs."""
         if len(part) == LENGTH:
             return check_id(part)
-        text = check_part(part)
-        page = await self.alist(limit=FIND_PAGE)
-        found = [job.id for job in page.items if job.id.startswith(text) or job.id.endswith(text)]
-        if not found:
-            raise JobNotFound(f"{text}… (looked for among the newest jobs only)")
-        if len(found) > 1:
-            raise InvalidName("id", f"{len(found)} jobs have an id with {text!r}; give more of it")
-        return found[0]
+        return (await self._connection.get("/jobs/find", FoundId, part=check_part(part))).id
 
     async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         return await self._act("retry", job_filter(**wanted), all)
 
     async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
-        return await self._act("cancel", job_filter(**wanted), all, reason=reason)
+        return await self._act("cancel", job_filter(**wanted), all, reason=check_reason(reason))
 
     async def adelete_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         return await self._act("delete", job_filter(**wanted), all)
 
     async def _act(self, verb: ActionVerb, wanted: JobFilter, every: bool, **more: Any) -> int:
         """An action on the server, until it is done."""
+        check_every(wanted, every)
         body = {"verb": verb, **_query(wanted), **more, "all": every}
         action = await self._connection.call("POST", "/actions", Action, body=body)
         while action.state in ("running", "stopping"):
@@ -138,7 +142,11 @@ class RemoteJobs(Jobs):
 
 
 def _job(id: JobRef) -> str:
-    return f"/jobs/{check_id(id)}"
+    return f"/jobs/{job_id(id)}"
+
+
+def _payload(payload: Mapping[str, Any]) -> msgspec.Raw:
+    return msgspec.Raw(encode(dict(payload), "payload").encode())
 
 
 def _query(wanted: JobFilter) -> dict[str, Any]:
@@ -163,9 +171,9 @@ class RemoteQueues(Queues):
     async def aset(
         self, name: str, *, reset: Sequence[str] = (), version: str | None = None, **options: Unpack[QueueOptions]
     ) -> Queue:
-        settings(**options)
-        given = {key: value for key, value in options.items() if value is not None}
-        return await self._patch(name, {**given, "reset": list(reset)} if reset else given, version)
+        record = msgspec.structs.asdict(settings_record(checked_settings(reset, options)))
+        body = {key: value for key, value in record.items() if value not in (None, {})}
+        return await self._patch(name, {**body, "reset": list(reset)} if reset else body, version)
 
     async def areset(self, name: str, *names: str, version: str | None = None) -> Queue:
         return await self._patch(name, {"reset": list(names) or list(QueueOptions.__annotations__)}, version)
@@ -184,14 +192,31 @@ class RemoteQueues(Queues):
         return await self._post(name, "open", version)
 
     async def apurge(self, name: str) -> int:
-        return (await self._connection.call("POST", f"{_path(name)}/purge", Purged)).cancelled
+        return (await self._call("POST", name, "/purge", Purged)).cancelled
 
     async def _patch(self, name: str, body: Mapping[str, Any], version: str | None) -> Queue:
-        return _queue(await self._connection.call("PATCH", _path(name), QueueRecord, body=body, version=version))
+        return _queue(await self._call("PATCH", name, "", QueueRecord, body, version))
 
     async def _post(self, name: str, verb: str, version: str | None, body: Mapping[str, Any] | None = None) -> Queue:
-        path = f"{_path(name)}/{verb}"
-        return _queue(await self._connection.call("POST", path, QueueRecord, body=body, version=version))
+        return _queue(await self._call("POST", name, f"/{verb}", QueueRecord, body, version))
+
+    async def _call(
+        self,
+        method: str,
+        name: str,
+        verb: str,
+        kind: type[T],
+        body: Mapping[str, Any] | None = None,
+        version: str | None = None,
+    ) -> T:
+        """A call for one queue. One that this app names is made known to the server, if it is not."""
+        path = f"/queues/{check_name(name, 'queue')}{verb}"
+        try:
+            return await self._connection.call(method, path, kind, body=body, version=version)
+        except QueueNotFound:
+            await self.aget(name)
+            await self.aadd(name)
+            return await self._connection.call(method, path, kind, body=body, version=version)
 
 
 class RemoteWorkers(Workers):
@@ -216,10 +241,15 @@ class RemoteStats(Stats):
         return Counts((await self._connection.get("/stats", StatsRecord)).queues)
 
     async def arecent(
-        self, length: Duration = 300, *, queue: str | None = None, type: TaskType | None = None
+        self,
+        length: Duration = 300,
+        *,
+        queue: str | None = None,
+        type: TaskType | None = None,
+        by: SumBy | None = None,
     ) -> Recent:
-        seconds, name = duration(length, "length") / SECOND, None if type is None else type_name(type)
-        query = {"recent": seconds, "queue": queue, "type": name}
+        seconds, name = check_recent(length, by) / SECOND, check_names(queue, type)
+        query = {"recent": seconds, "recent_by": by, "queue": queue, "type": name}
         found = (await self._connection.get("/stats", StatsRecord, **query)).recent
         assert found is not None
         return found
@@ -236,19 +266,16 @@ class RemoteStats(Stats):
         points: int | None = None,
         queue: str | None = None,
         type: TaskType | None = None,
-        times: bool = True,
+        times: Times = "both",
     ) -> Timeline:
-        seconds = duration(length, "length") / SECOND
         name = None if type is None else type_name(type)
-        query = {"since": seconds, "by": by, "points": points or MAX_POINTS, "queue": queue, "type": name}
+        asked = TimelineOptions(length=length, by=by, step=step, points=points, queue=queue, type=name, times=times)
+        seconds, most = asked.check() / SECOND, points or MAX_POINTS
+        query = {"since": seconds, "by": by, "step": step, "points": most, "queue": queue, "type": name}
         query["times"] = times
         found = (await self._connection.get("/stats", StatsRecord, **query)).timeline
         assert found is not None
         return found
-
-
-def _path(name: str) -> str:
-    return f"/queues/{check_name(name, 'queue')}"
 
 
 def _queue(record: QueueRecord) -> Queue:
@@ -263,7 +290,6 @@ def _queue(record: QueueRecord) -> Queue:
 
 
 def _settings(record: SettingsRecord) -> QueueSettings:
-    given = {name: value for name, value in msgspec.structs.asdict(record).items() if value not in (None, {})}
-    if "retry" in given:
-        given["retry"] = msgspec.convert(given["retry"], StoredPolicy)
-    return settings(**given)
+    return settings(
+        **{name: value for name, value in msgspec.structs.asdict(record).items() if value not in (None, {})}
+    )

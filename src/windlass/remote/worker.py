@@ -1,4 +1,4 @@
-"""A worker for machines that may not reach the database: the one place in which `remote` reaches up to the worker."""
+"""A worker for machines without access to the database: the only import of `worker` in `remote`."""
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
@@ -12,8 +12,8 @@ from windlass.remote.connection import Connection
 class Worker(AbstractAsyncContextManager[None]):
     """Run jobs of a REST server in this process: `async with windlass.remote.Worker(app, server=…, token=…): …`
 
-    The tasks are those of `app`, whatever store it names: from the entry of the block on, it enqueues and reads
-    through the server. Server and token default to WINDLASS_SERVER and WINDLASS_TOKEN; the token needs the scope
+    It runs the tasks of `app`, whatever store that names: inside the block, the app enqueues and reads through the
+    server. Server and token default to WINDLASS_SERVER and WINDLASS_TOKEN; the token needs the scope
     `work`, and `enqueue` if handlers enqueue. The server decides how long the lease is. Otherwise it is an embedded
     worker (docs/guides/embedded-worker.md); `windlass worker APP --server URL` has a supervisor.
     """
@@ -28,7 +28,7 @@ class Worker(AbstractAsyncContextManager[None]):
         queues: Iterable[str] | None = None,
         drain: Duration = 20,
     ) -> None:
-        # Here, so that only a process that runs one loads the worker.
+        # Imported here, so that only a process that runs a worker loads it.
         from windlass.worker.embedded import embedded_worker
 
         own = getattr(app, "_connection", None)

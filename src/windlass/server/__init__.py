@@ -1,4 +1,4 @@
-"""The REST server: jobs, queues, schedules and statistics over HTTP, on the verbs of the client alone."""
+"""The REST server: jobs, flows, queues, schedules, statistics, events and workers over HTTP, and the dashboard."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ __all__ = ["asgi", "wsgi"]
 
 
 def __getattr__(name: str) -> Any:
-    # The types of the API are of use without Starlette, to `windlass.remote` for example.
+    # `windlass.remote` uses the types of the API without Starlette.
     if name == "asgi":
         from windlass.server.application import asgi
 

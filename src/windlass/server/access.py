@@ -1,4 +1,4 @@
-"""Who may call: tokens, checked against the store at most every five seconds, and limits on how often."""
+"""Authentication by tokens and sessions, each checked against the store every four seconds, and rates of calls."""
 
 import asyncio
 import contextlib
@@ -23,15 +23,16 @@ from windlass.errors import ConfigError, StoreUnavailable
 from windlass.server.browser import session
 from windlass.server.operation import OPEN, Caller, Policy
 from windlass.server.problem import Refused
+from windlass.server.shared_reads import SharedReads
 from windlass.store.clock import since_boot
 
 FRESH: Micros = 4 * SECOND
-"""How long a check of a token is believed: a revoked one ends within 5 seconds."""
+"""How long the check of a token is valid: a revoked one ends within 5 seconds."""
 MAX_KNOWN = 10_000
 NOTED_EVERY: Micros = 60 * SECOND
 """How often the last use of a token is written."""
 FAILURES = Rate(10, 60 * SECOND, 10)
-"""Wrong tokens from one address."""
+"""Of wrong tokens from one address."""
 _PORT = re.compile(r":[0-9]*$")
 
 Kind = Literal["token", "session"]
@@ -56,7 +57,7 @@ class RateLimiter:
         return wait_for(self._bucket(key), self._rate, 1)
 
     def spend(self, key: str) -> Micros:
-        """Count one call, unless it has to wait: then how long."""
+        """Count one call and return 0, or return how long it has to wait."""
         bucket = self._bucket(key)
         if (wait := wait_for(bucket, self._rate, 1)) > 0:
             return wait
@@ -75,13 +76,14 @@ class Access:
     """Finds the caller of a request, or refuses it."""
 
     def __init__(self, app: App, rate: Rate, development: str | None = None, policy: Policy = OPEN) -> None:
-        """`development` is the text of a token that only this process knows."""
+        """`development` is the text of a token that is in no store."""
         self._app = app
         self._policy = policy
         self._development = None if development is None else _development(development)
         self._known: OrderedDict[tuple[Kind, bytes], _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
         self._calls = RateLimiter(rate)
+        self._checks: SharedReads[tuple[Kind, bytes], _Known | None] = SharedReads(FRESH)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def caller(self, request: Request, address: str, csrf: str | None = None) -> Caller:
@@ -121,7 +123,7 @@ class Access:
         return known.caller
 
     def last_known(self, headers: Mapping[str, str]) -> Caller | None:
-        """The caller as its token was when it was last checked here: for reading metrics while the store is away."""
+        """The caller according to the last check of its token: for metrics while the store is away."""
         text = headers.get("authorization", "").partition(" ")[2].strip()
         known = self._known.get(_key("token", text))
         if known is None or _has_expired(known.token):
@@ -129,7 +131,8 @@ class Access:
         return known.caller
 
     async def stop(self) -> None:
-        """Wait for nothing that is still to be noted."""
+        """Cancel checks and notes that are in progress."""
+        await self._checks.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -152,14 +155,22 @@ class Access:
         known = self._known.get(key)
         if known is not None and now - known.at < FRESH:
             return known
-        # A token that was valid here is checked again, whatever others do from the same address.
+        # Wrong tokens from the same address do not lock out a token that was valid here.
         if known is None and (wait := self._failures.wait(address)) > 0:
             raise too_many("too many wrong tokens from this address", wait)
-        token = await self._verify(kind, text)
-        if token is None:
-            self._known.pop(key, None)
+        found = await self._checks.get(key, lambda: self._check(kind, text))
+        if found is None:
             self._failures.spend(address)
             raise _refused("this token or session is not valid: unknown, revoked or expired")
+        return found
+
+    async def _check(self, kind: Kind, text: str) -> _Known | None:
+        """Ask the store, and keep the answer."""
+        key, now = _key(kind, text), since_boot()
+        token = await self._verify(kind, text)
+        known = self._known.pop(key, None)
+        if token is None:
+            return None
         caller = Caller(token.id, token.name, token.rights, self._policy)
         found = self._known[key] = _Known(token, caller, now, known.noted if known else 0)
         if len(self._known) > MAX_KNOWN:
@@ -190,14 +201,14 @@ def _credential(request: Request) -> tuple[Kind, str]:
 
 
 def _key(kind: Kind, text: str) -> tuple[Kind, bytes]:
-    """A token is no session, nor a session a token, whatever was valid as the other."""
+    """The kind is in the key: the text of a token is not valid as a session, nor the other way round."""
     return kind, hashlib.sha256(text.encode()).digest()
 
 
 def serves_host(given: str, names: Collection[str]) -> bool:
     """Whether a Host is this server: an address, localhost, or one of these names.
 
-    A page of another site that lets its own name point here (DNS rebinding) sends that name.
+    A page of another site whose name resolves to this server (DNS rebinding) sends that name.
     """
     name = given.rpartition(":")[0] if _PORT.search(given) else given
     name = name.strip("[]").removesuffix(".").lower()
@@ -206,7 +217,7 @@ def serves_host(given: str, names: Collection[str]) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
-        return not given  # no browser leaves it out
+        return not given  # browsers always send a Host
     return True
 
 
@@ -224,7 +235,7 @@ def _development(text: str) -> tuple[Token, str]:
 
 
 def too_many(title: str, wait: Micros) -> Refused:
-    """The refusal of a caller that calls too often."""
+    """The refusal of a call beyond a rate."""
     refused = Refused(429, "too_many_requests", title)
     refused.retry_after = max(1, -(-wait // SECOND))
     return refused

@@ -19,15 +19,15 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
-from windlass.server import actions, audit, enqueue, flows, jobs, queues, schedules, stats, webhooks
 from windlass.server.access import Access, serves_host
+from windlass.server.api import actions, audit, enqueue, flows, jobs, queues, schedules, stats, webhooks
+from windlass.server.api.estimates import Estimates
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
 from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
-from windlass.server.estimates import Estimates
 from windlass.server.events import stream
 from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
@@ -57,6 +57,8 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
+STOP_SECONDS = 3.0
+"""For each part of a server that stops: the store may be away."""
 _log = logging.getLogger("windlass.server")
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -64,15 +66,16 @@ Lifespan = Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]
 
 
 class Application(Starlette):
-    """Starlette, with a direct way to operations whose path has no parameter: its own costs as much as the answer."""
+    """Starlette, without its router for paths that have no parameter: routing costs as much as the answer."""
 
     direct: Mapping[tuple[str, str], Endpoint] = {}
     """By method and path."""
     hosts: Collection[str] | None = None
-    """Names that it answers for, beside localhost and addresses; None: all."""
+    """Host names that it answers for, beside localhost and IP addresses; None: all."""
     has_auth: bool = False
-    """Whether the app around says who a caller is."""
+    """Whether the surrounding app identifies callers."""
     waits: bool = True
+    """Whether requests may stay open."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -86,7 +89,7 @@ class Application(Starlette):
             await (await found(Request(scope, receive)))(scope, receive, send)
 
     def lifespan(self) -> contextlib.AbstractAsyncContextManager[None]:
-        """For the lifespan of the app that it is mounted in, which does not run those of its parts."""
+        """To be entered in the lifespan of the surrounding app: Starlette does not run those of mounted apps."""
         return self.router.lifespan_context(self)  # type: ignore[return-value]
 
     def _find(self, scope: Scope) -> Endpoint | None:
@@ -123,16 +126,16 @@ def asgi(
 ) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production". `hosts` are the names that it answers for, beside
-    localhost and addresses (None: all). A `read_only` server refuses every change. `hide` names fields of payloads,
-    results and meta that are not shown: `password` at any depth, or a path such as `card.number`. `trace_url` is
-    where traces are, with `{trace}` for the id. A worker over REST is taken for dead after a silence of
-    `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
+    `environment`, such as "production", is shown on every page. `hosts` are the host names that it answers for,
+    beside localhost and IP addresses (None: all). A `read_only` server refuses every change. `hide` names fields of
+    payloads, results and meta that are not shown: `password` at any depth, or a path such as `card.number`.
+    `trace_url` is the address of a trace, with `{trace}` for its id. A worker over REST counts as dead after
+    `worker_lease` without a call. `development` is the text of a token that is in no store, for `windlass dev`.
 
-    To be mounted in another app it needs `auth`: a function, plain or async, that is given each request without a
-    token of ours, and returns a name, scopes and queues (none: all), or None to refuse it. Enter its `lifespan()` in
-    that of the app around. Without `waits`, what keeps a connection open is refused: event
-    streams, and claims that wait.
+    To be mounted in another app it needs `auth`: a function, plain or async, that gets each request without a token
+    of Windlass, and returns a name, scopes and queues (none: all), or None to refuse it; an HTTPException that it
+    raises is the answer. Enter `lifespan()` in the lifespan of the other app. Without `waits`, requests that stay
+    open are refused: event streams, and claims that wait.
 
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
@@ -142,7 +145,7 @@ def asgi(
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
     workers = WorkerService(app, check_lease(worker_lease), lambda: probes.stopping)
-    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, workers)
+    state = ServerState(Estimates(app), actions.ActionRunner(app), access, events, workers)
     dispatcher = Dispatcher(app, access, state)
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate, own_login=auth is None)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
@@ -173,17 +176,36 @@ def _application(
 
 
 def _lifespan(app: App, state: ServerState, probes: Probes) -> Lifespan:
+    workers = state.workers
+    parts = (
+        state.events,
+        state.actions,
+        workers.polls,
+        workers.groups,
+        workers.workers,
+        state.estimates,
+        state.access,
+    )
+
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         probes.stopping = True
-        await state.events.stop()
-        await state.actions.stop()
-        await state.workers.stop()
-        await state.access.stop()
-        await app.aclose()
+        await asyncio.gather(*(_end(part.stop) for part in parts))
+        await _end(app.aclose)
 
     return lifespan
+
+
+async def _end(stop: Callable[[], Awaitable[None]]) -> None:
+    """Stop a part for at most STOP_SECONDS; an error is logged, so that the other parts stop too."""
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await stop()
+    except (WindlassError, TimeoutError) as error:
+        _log.warning("stopping without the store: %s", str(error) or "it does not answer")
+    except Exception:
+        _log.exception("stopping failed in part")
 
 
 def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
@@ -213,7 +235,7 @@ def _documentation(dispatcher: Dispatcher, *, own_login: bool) -> list[Route]:
 
 
 def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = False) -> Endpoint:
-    """For callers with a token. A browser without one is led from a page to the log-in."""
+    """An endpoint for callers with a token; a browser without one is redirected from a page to the log-in."""
 
     async def guarded(request: Request) -> Response:
         try:
@@ -231,7 +253,7 @@ def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = F
 
 
 async def _mounted_without_auth(request: Request) -> Response:
-    said = "windlass.server.asgi(app) is mounted in another app without auth=: a function that says who a caller is"
+    said = "windlass.server.asgi(app) is mounted in another app without auth=, a function that identifies callers"
     _log.error("%s (%s)", said, request.scope[ROOT_KEY])
     return refusal(Refused(500, "mounted_without_auth", said), request_id(request.headers))
 

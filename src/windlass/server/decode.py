@@ -11,18 +11,18 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from windlass.errors import InvalidOption
+from windlass.errors import ConfigError, InvalidOption
 from windlass.server.problem import Refused
 
 BODY_SECONDS = 30.0
 """A body must be complete within this time."""
 MAX_EMPTY = 100
-"""Parts of it without a byte, one after the other."""
+"""Empty parts of a body in a row."""
 _PATH = re.compile(r" - at `(?:key in )?\$(?:\.\.\.)?\.?([^`]*)`$")
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, if it is JSON in UTF-8 and not too large; refused before more than the limit is read."""
+    """The body, if it is not compressed; Refused once more than the limit has arrived."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "unsupported_encoding", "bodies must not be compressed")
     length = request.headers.get("content-length", "")
@@ -45,7 +45,7 @@ async def _read(request: Request, limit: int) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         empty = 0 if parts[-1] else empty + 1
-        if empty > MAX_EMPTY:  # under WSGI, what follows an end that came too early
+        if empty > MAX_EMPTY:  # under WSGI, a body that ended early goes on in empty parts
             raise Refused(400, "disconnected", "the client sent less than it announced")
         if size > limit:
             raise too_large(limit)
@@ -73,6 +73,8 @@ def decode_body(text: bytes, kind: Any) -> Any:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
         raise invalid(error) from None
+    except ConfigError as error:  # of a retry policy, the only one here that checks itself
+        raise InvalidOption("retry", "; ".join(error.problems)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(400, "invalid_json", f"the body is not JSON: {_plain(error)}") from None
 
@@ -128,7 +130,7 @@ def read_cursor(cursor: str | None, filter_: Any) -> str | None:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         digest, position = msgspec.msgpack.decode(text, type=tuple[bytes, str])
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise Refused(400, "invalid_cursor", "this is no cursor of this server", field="cursor") from None
+        raise Refused(400, "invalid_cursor", "is not a cursor of this server", field="cursor") from None
     if digest != _filter_digest(filter_):
         raise Refused(400, "invalid_cursor", "this cursor belongs to another filter", field="cursor")
     return position

@@ -40,7 +40,7 @@ _PROBLEM: RawHeaders = (*_SAFE, (b"content-type", MEDIA_TYPE.encode()))
 
 
 class _Answered(Response):
-    """A response whose headers are encoded once, as far as they are the same for all."""
+    """A response whose fixed headers are encoded once for all responses."""
 
     def __init__(self, body: bytes, status: int, fixed: RawHeaders, id_: str, more: Mapping[str, str]) -> None:
         self.body, self.status_code, self.background = body, status, None
@@ -57,7 +57,7 @@ class Dispatcher:
         self._state = state
 
     async def run(self, operation: Operation, request: Request) -> Response:
-        """The answer to a request, or the problem that stands in its way."""
+        """The answer to a request, or an error as a problem."""
         id_ = request_id(request.headers)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
@@ -104,7 +104,7 @@ class Dispatcher:
 
 
 def address_of(request: Request) -> str:
-    """The address of the client, or of the one that a configured proxy names."""
+    """The address of the client, as a configured proxy names it."""
     return request.client.host if request.client else ""
 
 
@@ -116,9 +116,9 @@ def request_id(headers: Mapping[str, str]) -> str:
 
 def refusal(refused: Refused, id_: str) -> Response:
     """A refusal as a response."""
-    more: dict[str, str] = {}
+    more = dict(refused.headers)
     if refused.problem.status == 401:
-        more["www-authenticate"] = 'Bearer realm="windlass"'
+        more.setdefault("www-authenticate", 'Bearer realm="windlass"')
     if refused.problem.status in (408, 413):
         more["connection"] = "close"  # the rest of the body is not read
     if refused.retry_after is not None:
@@ -127,7 +127,13 @@ def refusal(refused: Refused, id_: str) -> Response:
 
 
 def answer_problem(error: BaseException, id_: str, request: Request) -> Response:
-    """An error as a response; what is no fault of the request is logged."""
+    """An error as a response."""
+    problem = logged_problem(error, id_, request)
+    return _response(problem, id_, {"retry-after": str(RETRY_SECONDS)} if problem.status == 503 else {})
+
+
+def logged_problem(error: BaseException, id_: str, request: Request) -> Problem:
+    """An error as a problem that names no server; outages and failures of this server are logged."""
     if isinstance(error, WindlassError):
         problem = problem_of(error)
     elif isinstance(error, TimeoutError):
@@ -137,9 +143,7 @@ def answer_problem(error: BaseException, id_: str, request: Request) -> Response
     if problem.status in (500, 503):
         trace = error if problem.status == 500 else None
         _log.error("%s %s: %s (request %s)", request.method, request.url.path, problem.title, id_, exc_info=trace)
-    if isinstance(error, WindlassError):
-        problem = without_addresses(error, problem)
-    return _response(problem, id_, {"retry-after": str(RETRY_SECONDS)} if problem.status == 503 else {})
+    return without_addresses(error, problem) if isinstance(error, WindlassError) else problem
 
 
 def _response(problem: Problem, id_: str, more: Mapping[str, str]) -> Response:

@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /startupz answer anyone, and say only ok or not; /metrics needs a token with `read`."""
+"""/healthz, /readyz and /startupz need no token, and answer only ok or not; /metrics needs the scope `read`."""
 
 import asyncio
 
@@ -31,15 +31,15 @@ class Probes:
 
     @property
     def routes(self) -> list[Route]:
-        """Where orchestrators ask."""
+        """The probes of orchestrators."""
         return [Route("/healthz", self.live), Route("/readyz", self.ready), Route("/startupz", self.started)]
 
     async def live(self, request: Request) -> PlainTextResponse:
-        """The event loop turns."""
+        """The event loop runs."""
         return _said(True)
 
     async def ready(self, request: Request) -> PlainTextResponse:
-        """The store answers, and the server does not stop."""
+        """The store answers, and the server is not stopping."""
         return _said(not self.stopping and await self._answers())
 
     async def started(self, request: Request) -> PlainTextResponse:
@@ -65,7 +65,7 @@ class Metrics:
         self._figures = want_figures()
 
     async def show(self, request: Request) -> Response:
-        """A scrape: it waits for the store for at most a second, and works without it for a token known here."""
+        """A scrape: it waits at most a second for the store, and works without it for a token checked before."""
         until = asyncio.get_running_loop().time() + READ_SECONDS
         try:
             caller, answers = await self._caller(request, until)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 PREFIX = "/api/v1"
 REQUEST_SECONDS = 60.0
-"""No request takes longer, whatever the store does."""
+"""The time limit of a request, whatever the store does."""
 
 
 class MissingScope(WindlassError):
@@ -73,7 +73,7 @@ class Caller(msgspec.Struct, frozen=True):
     policy: Policy = OPEN
 
     def need(self, scope: Scope, *, changes: bool = False) -> None:
-        """Raise MissingScope unless it has this scope, ReadOnly for a change where there are none."""
+        """Raise MissingScope unless it has this scope, and ReadOnly for a change on a read-only server."""
         if self.policy.read_only and (changes or scope in _CHANGING):
             raise ReadOnly
         if not self.rights.allows(scope):
@@ -103,7 +103,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     @contextmanager
     def hiding_others(self) -> Iterator[None]:
-        """Errors say to a limited token what it asked for, and name nothing else that there is."""
+        """Errors for a limited token name what it asked for, without hints at other names."""
         try:
             yield
         except WindlassError as error:
@@ -112,7 +112,7 @@ class Caller(msgspec.Struct, frozen=True):
             raise
 
     def sees_job(self, job: Job) -> bool:
-        """Whether this job exists for it."""
+        """Whether the job is within its limits; a job outside them is answered as not found."""
         return self.rights.covers(job.queue, job.type)
 
     @property
@@ -140,10 +140,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     state: Any
     """What the server keeps between requests."""
     request: Request | None = None
-    """None: a page calls the operation."""
+    """None: a page of the dashboard calls the operation."""
 
     def expected(self, version: str, what: str) -> str | None:
-        """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
+        """The version that a change requires (If-Match); None: any. Raises ChangedSince if it is not `version`."""
         given = self.headers.get("if-match")
         if given is None or given.strip() == "*":
             return None

@@ -1,5 +1,6 @@
 """Errors as application/problem+json: one table from the error tree to statuses."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -68,7 +69,7 @@ _OUTAGES: tuple[tuple[type[WindlassError], str], ...] = (
     (BlobUnavailable, "the blob store is not available"),
     (StoreUnavailable, "the store is not available"),
 )
-"""What a caller learns of an outage; the errors themselves name servers and files."""
+"""What a caller is answered in an outage; the errors themselves name servers and files."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -78,9 +79,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: str
     title: str
     field: str | None = None
-    """What is wrong, if it is a part of the request."""
+    """The field of the request that is wrong."""
     limit: int | None = None
-    """The maximum that it exceeds."""
+    """The maximum that the field exceeds."""
     job: str | None = None
     """The job that the error is about, such as the holder of a key."""
     maybe_done: bool = False
@@ -90,7 +91,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Refused(Exception):
-    """A request that no error of the tree describes: its status, code and sentence."""
+    """A refusal that no error of the tree describes: its status, code and title."""
 
     def __init__(
         self, status: int, code: str, title: str, *, limit: int | None = None, field: str | None = None
@@ -98,6 +99,8 @@ class Refused(Exception):
         super().__init__(title)
         self.problem = Problem(status=status, code=code, title=title, limit=limit, field=field)
         self.retry_after: int | None = None
+        self.headers: Mapping[str, str] = {}
+        """More headers of the answer, in lower case."""
 
 
 def problem_of(error: WindlassError) -> Problem:

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with limits on the head of a request, which it lacks: a time and a size."""
+"""uvicorn's HTTP protocol with the limits that it lacks on the head of a request: a time and a size."""
 
 import asyncio
 import socket
@@ -25,21 +25,21 @@ class GuardedProtocol(AutoHTTPProtocol):  # type: ignore[misc]
     _head = 0
 
     def connection_made(self, transport: Any) -> None:
-        """A new connection: its first request must come."""
+        """Start the timer of the first request."""
         super().connection_made(transport)
-        # asyncio does this for its own sockets only. A head and a body sent apart would wait 40 ms for each other.
+        # asyncio does this for its own sockets only. A body that is sent after its head would wait 40 ms.
         line = transport.get_extra_info("socket")
         if line is not None and line.family in (socket.AF_INET, socket.AF_INET6):
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """No timer outlives it."""
+        """Stop the timer."""
         self._head_is_complete()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a head that is not complete are counted, and its time runs."""
+        """Count the bytes of a head that is not complete, and start its timer."""
         if self._is_between_requests and self._head + len(data) > MAX_HEAD and b"\r\n\r\n" not in data[:MAX_HEAD]:
             self.transport.write(_TOO_LARGE)
             self.transport.close()

@@ -29,13 +29,13 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8321
     rate: str = DEFAULT_RATE
     proxies: tuple[str, ...] = ()
-    """Addresses whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    """Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
     hosts: tuple[str, ...] = ()
-    """Names that it answers for. None: on loopback without a proxy localhost alone, elsewhere all."""
+    """Host names that it answers for. Empty: all; on loopback without a proxy only localhost and addresses."""
     unready: float = 1.0
     """Seconds between the failing of /readyz and the end of listening."""
     drain: float = 30.0
-    """Seconds that requests have to end."""
+    """Seconds for running requests to end."""
     environment: str = ""
     """Shown on every page of the dashboard."""
     read_only: bool = False
@@ -45,11 +45,11 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     trace_url: str = ""
     """Where a trace is, with `{trace}` for its id."""
     worker_lease: str = "30s"
-    """The silence after which a worker over REST is taken for dead."""
+    """The silence after which a worker over REST counts as dead."""
     certificate: str | None = None
     key: str | None = None
     development: str | None = None
-    """The text of a token that only this process knows; it serves until its standard input ends."""
+    """The text of a token that is in no store; the server then runs until its standard input ends."""
 
 
 async def serve(app: App, config: ServerConfig) -> None:
@@ -80,7 +80,7 @@ def make_server(app: App, config: ServerConfig) -> "Server":
 
 @contextlib.asynccontextmanager
 async def _until_input_ends(server: "Server") -> AsyncIterator[None]:
-    """Stop the server when the process that started it ends, however it ends."""
+    """Stop the server when the process that started it ends, which closes its standard input."""
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
 
@@ -128,7 +128,7 @@ def _uvicorn(served: object, config: ServerConfig) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which here stops in two steps and exits with 0."""
+    """uvicorn with a stop in two steps, and exit code 0."""
 
     def __init__(self, config: uvicorn.Config, probes: Probes, unready: float) -> None:
         super().__init__(config)
@@ -149,19 +149,19 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and tell systemd."""
+        """Listen, and notify systemd."""
         await super().startup(sockets)
         self._systemd.notify(READY)
         self._watchdog = asyncio.create_task(self._systemd.keep_alive())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, and tell systemd first."""
+        """Notify systemd, and stop listening."""
         self._systemd.notify(STOPPING)
         await super().shutdown(sockets)
         self._watchdog.cancel()
 
     def stop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The first call begins the stop, the second waits for nothing."""
+        """Make /readyz fail, and stop listening `unready` seconds later; at a second call at once."""
         if self._probes.stopping:
             self.should_exit = True
         self._probes.stopping = True

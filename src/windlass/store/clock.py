@@ -1,4 +1,4 @@
-"""Clocks of a store without its own, wall time and time since boot; and one that only tests move."""
+"""Clocks for a store that has none: wall time and time since boot. `ManualClock` is for tests."""
 
 import subprocess
 import sys
@@ -71,7 +71,7 @@ def _boot_id() -> str:
 
 
 class ManualClock:
-    """A store's clock that stands still until it is moved.
+    """A store's clock that changes only when a test moves it.
 
     It starts now, or at a given moment. Only the store uses it: for due times and ages. Code that calls
     `datetime.now()` sees the machine's time.
@@ -91,7 +91,7 @@ class ManualClock:
         return to_datetime(self._wall)
 
     def advance(self, seconds: Duration = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
-        """Let time pass; returns the new moment. Nothing runs by this: `run_all` does."""
+        """Let time pass; returns the new moment. This runs no job: `run_all` does."""
         passed = duration(seconds, "seconds")
         for field, value, size in (("minutes", minutes, 60), ("hours", hours, 3600), ("days", days, 86_400)):
             passed += duration(value * size, field)

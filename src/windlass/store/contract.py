@@ -48,9 +48,9 @@ class JobStore(Protocol):
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Store all jobs or none. A known id returns its existing job.
 
-        `core.idempotency` decides conflicts of idempotency keys. Jobs of one call are checked in their order. Raises
-        KeyConflict or QueueClosed, with nothing stored. A store that is not atomic over several queues checks all of
-        them first; if one still refuses after another has stored its jobs, it raises StoreUnavailable with
+        `core.jobs.idempotency` decides conflicts of idempotency keys. Jobs of one call are checked in their order.
+        Raises KeyConflict or QueueClosed, with nothing stored. A store that is not atomic over several queues checks
+        all of them first; if one still refuses after another has stored its jobs, it raises StoreUnavailable with
         `maybe_done`.
 
         A job with parents is blocked until all of them have completed. A parent's present status counts at once, also
@@ -69,6 +69,9 @@ class JobStore(Protocol):
         be written yet. Raises InvalidOption for a connection that is not to this store.
         """
 
+    async def get_inside(self, connection: object, ids: Sequence[JobId]) -> Sequence[Job | None]:
+        """Jobs by id, as the caller's transaction sees them; the connection is as of `enqueue_inside`."""
+
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         """Make due jobs pending, earliest first, and give them their rank.
 
@@ -82,8 +85,8 @@ class JobStore(Protocol):
         Raises LeaseLost if the runner has no lease.
         """
 
-    async def expire(self, limit: int) -> int:
-        """Cancel waiting jobs that have not started by their `expires_at`; returns how many."""
+    async def expire(self, limit: int) -> Sequence[JobId]:
+        """Cancel waiting jobs that have not started by their `expires_at`; returns their ids."""
 
     async def age(self, limit: int) -> int:
         """In queues with ageing, move pending jobs that waited long to the next higher priority at which jobs of
@@ -210,7 +213,7 @@ class QueueStore(Protocol):
         """Stop claims from this queue, for a time or until resumed."""
 
     async def resume(self, name: str, version: str | None = None) -> Queue:
-        """Resume claims."""
+        """Allow claims from it again."""
 
     async def close(self, name: str, version: str | None = None) -> Queue:
         """Refuse new jobs; existing ones go on."""

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import Meter, Recent
+from windlass.core.stats.meter import Meter, Recent, SumBy
 from windlass.core.stats.samples import Sampled
 from windlass.core.stats.timeline import SampleQuery, Samples
 from windlass.store.records import (
@@ -41,7 +41,7 @@ class LeaseStore(Protocol):
         """Running jobs under this worker's leases that are to be cancelled."""
 
     def hold_liveness_lock(self, holder: str) -> None:
-        """Hold a lock that shows other processes that this one lives.
+        """Hold a lock that shows other processes that this one is alive.
 
         Where a store shares the machine with its workers, death is seen at once and a stall is never taken for death.
         Elsewhere liveness is lease expiry alone, and this is a no-op.
@@ -125,10 +125,10 @@ class SignalStore(Protocol):
         """
 
     def subscribe(self, queues: Sequence[str]) -> None:
-        """This process needs hints for these queues only."""
+        """Receive hints for these queues only."""
 
     def wake(self) -> None:
-        """A hint was relayed to this process."""
+        """Take a hint that was relayed to this process."""
 
     def cursor(self) -> int:
         """The position in the signals.
@@ -165,17 +165,20 @@ class StatsStore(Protocol):
     async def record(self, meters: Sequence[Meter]) -> None:
         """Add these meters to the current interval."""
 
-    async def recent(self, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
+    async def recent(
+        self, length: Micros, queue: str | None = None, type_: str | None = None, by: SumBy | None = None
+    ) -> Recent:
         """The meters of the intervals that reach into this length of the past, by interval, queue and type.
 
-        Of one queue, of one type, or of all: the cost is of those that are wanted.
+        Of one queue, of one type, or of all. `by` sums the meters of each queue or type into two: one for the
+        intervals in the rate window, one for those before it.
         """
 
     async def oldest(self) -> dict[str, Micros]:
         """How long the oldest pending job of each queue has waited."""
 
     async def sample(self) -> Sampled:
-        """Make the minutes and hours that are over from meters, and count the jobs once a minute.
+        """Make samples of past minutes and hours from meters, and count the jobs once a minute.
 
         May be repeated, and run concurrently. Missed minutes are made up as long as their intervals are kept, hours
         as long as their minutes are; missed counts of jobs are not.

@@ -1,7 +1,7 @@
-"""What an examination finds: findings for people, and a census for further checks.
+"""What an examination finds: findings for operators, and a census for further checks.
 
-A store examines its own parts (files, settings, schema); what all stores have in common (workers, types, queues) it
-only counts, and `observe.doctor` checks.
+A store checks its own parts (files, settings, schema). What all stores have (workers, types, queues) it only counts;
+`observe.doctor` checks the counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     jobs: int
     due: bool
-    """Whether they could run now, if a worker was there."""
+    """Whether they could run now, given a worker."""
     parked: bool = False
     """Whether they are parked because no worker knows their type."""
 
@@ -98,7 +98,7 @@ def problem(check: str, says: str, advice: str) -> Finding:
 
 
 def size(amount: float) -> str:
-    """Bytes for people."""
+    """A number of bytes with its unit."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if amount < 1024:
             return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
@@ -107,7 +107,7 @@ def size(amount: float) -> str:
 
 
 class OrphanedKey(msgspec.Struct, frozen=True):
-    """A key whose job has ended or is gone, and which nothing will free."""
+    """A key whose job has ended or is gone, and that nothing frees."""
 
     queue: str
     hash: str
@@ -122,11 +122,11 @@ def key_findings(seen: int, left: Sequence[OrphanedKey], repair: Callable[[Orpha
         problem(
             KEY_CHECK,
             f"queue {each.queue!r}: job {each.job} holds its key for ever, though it has ended or is gone; "
-            "a job that is enqueued with that key is not stored, and returns it",
+            "an enqueue with that key stores nothing and returns this job",
             f"free the key: {repair(each)}",
         )
         for each in left[:MAX_KEYS_NAMED]
     ]
     if rest := len(left) - len(found):
-        found.append(problem(KEY_CHECK, f"{rest:,} more keys are held so", "free these, and look again"))
+        found.append(problem(KEY_CHECK, f"{rest:,} more keys are held for ever", "free these, and check again"))
     return found

@@ -21,16 +21,16 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class DocumentStore(Protocol):
-    """Documents by kind and id. An expired one does not exist any more for any verb; `prune` drops it."""
+    """Documents by kind and id. An expired one exists only for `trim`, which counts it, until `prune` drops it."""
 
     async def add(self, kind: str, id: str, data: str, keep: Micros | None = None) -> Document | None:
-        """Add a document, for a length of time or until it is deleted.
+        """Add a document that expires after `keep`, or never.
 
         Returns None, or the existing document if the id is taken: then nothing is changed.
         """
 
-    async def replace(self, kind: str, id: str, data: str, version: int) -> bool:
-        """Replace the data if the document still has this version. Its time stays."""
+    async def replace(self, kind: str, id: str, data: str, version: int, keep: Micros | None = None) -> bool:
+        """Replace the data if the document still has this version. With `keep` it expires that long from now."""
 
     async def get(self, kind: str, ids: Sequence[str]) -> list[Document | None]:
         """Documents by id."""

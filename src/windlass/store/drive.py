@@ -8,7 +8,7 @@ R = TypeVar("R")
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop of this thread, without the error of `get_running_loop`, which is most of a call without a loop."""
+    """The running loop of this thread, or None; catching the error of `get_running_loop` costs more."""
     return asyncio._get_running_loop()
 
 

@@ -15,7 +15,7 @@ from windlass.store.rows import AttemptRow, add_attempt, attempts_of
 
 
 class Running(msgspec.Struct, frozen=True):
-    """What ending an attempt needs to know of its job."""
+    """The fields of a running job that decide how its attempt ends."""
 
     id: str
     queue: str

@@ -4,8 +4,8 @@
 
 A point is a verb and a side of its commit. `kill` sends SIGKILL. `raise` is a driver error during the verb, which is
 rolled back. `cut` is an error of the commit itself, with an unknown outcome: before the commit nothing is done, after
-it everything. Each point fires once per process, or once at all if WINDLASS_FAILPOINTS_ONCE names a folder to record
-that in. For our own tests only; see tests/torture.
+it everything. Each point fires once per process; if WINDLASS_FAILPOINTS_ONCE names a folder, once for all processes
+that share it. For our own tests only; see tests/torture.
 """
 
 import inspect

@@ -42,7 +42,7 @@ NamedKey = tuple[str, str]
 
 
 def key_refs(jobs: Sequence[NewJob]) -> dict[NamedKey, KeyRef]:
-    """The keys of these jobs, to be looked up before."""
+    """The keys of these jobs, with their hashes."""
     return {
         (job.queue, job.idempotency_key): key_ref(job.queue, job.idempotency_key)
         for job in jobs

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import msgspec
 
@@ -25,10 +26,23 @@ _BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
 
 @cache
 def migrations_of(package: str, profile: str = "") -> list[Migration]:
-    """Every step in the folder `migrations` of a store's package, or in that of a profile there, in order."""
-    folder = resources.files(package).joinpath("migrations", profile)
+    """Every step in the folder `migrations` of a store's package, or in that of a profile there, in order.
+
+    What is the same in a step of every profile is in `shared`, under the same number, and comes last.
+    """
+    root = resources.files(package).joinpath("migrations")
+    shared = _texts(root.joinpath("shared"))
+    return [
+        _migration(name, "\n".join([text, *(same for other, same in shared if other[:4] == name[:4])]))
+        for name, text in _texts(root.joinpath(profile))
+    ]
+
+
+def _texts(folder: Traversable) -> list[tuple[str, str]]:
+    if not folder.is_dir():
+        return []
     files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [_migration(name, folder.joinpath(name).read_text()) for name in files]
+    return [(name, folder.joinpath(name).read_text()) for name in files]
 
 
 def _migration(name: str, text: str) -> Migration:

@@ -1,4 +1,4 @@
-"""From an address to a store: the only module that knows which stores there are."""
+"""From an address to a store: the only module that names the stores."""
 
 import asyncio
 import re
@@ -89,7 +89,7 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 
 
 def apart(url: str, name: str) -> str | None:
-    """The address of separate tables or keys on the same server; None if that is impossible, or some are named."""
+    """The address of separate tables or keys on the same server; None for a file, or if the address names its own."""
     scheme = url.partition(":")[0]
     option = "schema" if scheme in POSTGRES else "prefix" if scheme in REDIS else None
     if option is None or f"{option}=" in url:
@@ -114,7 +114,7 @@ async def discard(url: str) -> None:
 async def raise_buckets(url: str, buckets: int) -> int:
     """Give the store at `url` more buckets; returns how many it had. Only YugabyteDB has any."""
     if url.partition(":")[0] not in POSTGRES:
-        raise InvalidOption("buckets", "are of yugabyte:// only")
+        raise InvalidOption("buckets", "exist on yugabyte:// only")
     from windlass.store.postgres.connection.address import parse_address as parse_postgres
     from windlass.store.postgres.verbs.raise_buckets import raise_buckets as raise_in_schema
 
@@ -129,10 +129,10 @@ def _unknown(url: str) -> ConfigError:
     scheme, colon, _ = url.partition(":")
     if not colon:
         return ConfigError(
-            f"{redact(url)} is no address of a store: of an SQLite file, write sqlite:///{redact(url)}"
+            f"{redact(url)} is not the address of a store: for an SQLite file, write sqlite:///{redact(url)}"
         )
     if scheme in ("http", "https"):
-        return ConfigError(f"{redact(url)} is a REST server and no store: use windlass.remote.RemoteApp for it")
+        return ConfigError(f"{redact(url)} is a REST server, not a store: use windlass.remote.RemoteApp for it")
     known = (
         "sqlite:///file.db, postgresql://user@host/database, yugabyte://user@host/database and redis://host:6379/0, "
         "or SQLAlchemy's spelling"
@@ -164,7 +164,7 @@ def plain(url: str) -> str:
 
 
 def absolute(url: str, folder: str | None) -> str:
-    """The same address as Windlass writes it, independent of the current folder, in which a relative path is.
+    """The address as Windlass writes it, with a relative path joined to `folder`.
 
     An invalid address is returned unchanged: opening it reports the error.
     """
@@ -203,7 +203,7 @@ def redact(url: str) -> str:
     """An address without its password, for logs and errors."""
     url = _PASSWORD.sub(r"\1***", url)
     head, at, host = url.rpartition("@")
-    if not at:
+    if not at or url.startswith("sqlite:///"):  # a path may have an @
         return url
     scheme, separator, credentials = head.rpartition("://")
     user = credentials.partition(":")[0]

@@ -29,7 +29,7 @@ def to_queue(row: tuple[str, str, str, int, int | None, int], now: Micros) -> Qu
 def with_change(
     record: Queue, changed: QueueSettings, was: QueueSettings | None, version: str | None = None
 ) -> Queue:
-    """The queue with other operator's settings; unchanged, if they were changed concurrently."""
+    """The queue with new operator's settings; unchanged if the present ones are not `was`."""
     record.check(version)
     return msgspec.structs.replace(record, changed=changed) if was in (None, record.changed) else record
 
@@ -59,9 +59,7 @@ def queue_values(record: Queue) -> dict[str, Any]:
 
 
 def retention_of(row: Sequence[Micros] | None, status: Status) -> Micros:
-    """The retention of a job with this status; the row is keep_completed, keep_cancelled and keep_dead of its
-    queue.
-    """
+    """The retention of a job with this status, by its queue's keep_completed, keep_cancelled and keep_dead."""
     if row is None:
         return DEFAULT_RETENTION[status]
     kept = dict(zip((Status.COMPLETED, Status.CANCELLED, Status.DEAD), row, strict=True))

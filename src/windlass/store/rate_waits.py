@@ -1,7 +1,7 @@
 """When queues whose rate limited claims of this process have tokens again.
 
-Claims are not tried before that, and waiters are woken then. Kept by the server's clock for checks, and by the
-machine's for waiting; it may be lost.
+Claims are not tried before that, and waiters are woken then. Checks use the server's clock, waits the machine's.
+Losing this state costs a claim that returns nothing.
 """
 
 import msgspec
@@ -31,7 +31,7 @@ class RateWaits:
         self._at[queue] = _Wait(now + wait, since_boot() + wait, rate)
 
     def forget(self, queue: str) -> None:
-        """A claim is about to be tried."""
+        """Drop the wait of a queue, before a claim from it."""
         self._at.pop(queue, None)
 
     def is_shut(self, queue: str, now: Micros, rate: str | None) -> bool:
@@ -40,7 +40,7 @@ class RateWaits:
         return wait_end is not None and wait_end.rate == rate and wait_end.at - MAX_WAIT <= now < wait_end.at
 
     def next_in(self) -> Micros | None:
-        """How long until the next; None: no queue waits."""
+        """How long until the first queue has tokens; None: no queue waits."""
         first = min((wait_end.boot for wait_end in self._at.values()), default=None)
         return None if first is None else max(0, first - since_boot())
 

@@ -41,7 +41,7 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
     Near a limit nothing is prefetched.
     """
     shared: bool = False
-    """Whether several processes claim for this runner, so that what one of them asked before tells nothing."""
+    """Whether several processes claim for this runner: no single process then sees all of its claims."""
 
 
 class Settled(StrEnum):
@@ -106,7 +106,7 @@ class RunnerEnd(msgspec.Struct, frozen=True, kw_only=True):
     returned: frozenset[tuple[JobId, int]] = frozenset()
     """Their handlers had returned, but the outcome did not reach the store: they will run again."""
     crashed: bool
-    """False when it was told to stop: its jobs are then requeued, not crashed."""
+    """False if it was stopped on purpose: its jobs are then requeued, and no crash is counted."""
 
 
 class Rescued(msgspec.Struct, frozen=True):
@@ -138,8 +138,8 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     tag: str | None = None
     parent: JobId | None = None
     schedule: str | None = None
-    id_end: str | None = None
-    """The last characters of the id."""
+    id_end: str | None = None  # the last characters of the id
+    id_before: JobId | None = None  # no store reads beyond it
     contains: tuple[Contains, ...] = ()
     """Texts in fields; a job whose text is not as Windlass stores it may be left out."""
     queues: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ JobPage = Page[Job]
 
 
 class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended: what is told of it to listeners, without its contents."""
+    """How a job ended, for listeners: without payload and result."""
 
     id: JobId
     queue: str

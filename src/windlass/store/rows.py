@@ -1,5 +1,6 @@
 """Rows ↔ records: jobs, ended attempts, notes, workers and meters as the stores keep them; columns of new jobs."""
 
+import re
 from operator import attrgetter
 from typing import Any
 
@@ -9,7 +10,7 @@ from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_va
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.jobs.version import version_of
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
-from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter
+from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter, merge
 from windlass.core.status import FINISHED, Status
 from windlass.store.records import FailureKey, JobEnd, Note, WorkerInfo
 
@@ -133,7 +134,7 @@ def add_attempt(kept: str | None, entry: AttemptRow) -> str:
 
 
 def attempts_of(kept: str | None) -> list[AttemptRow]:
-    """The ended attempts of a job, oldest first; none if they were edited by hand beyond recognition."""
+    """The ended attempts of a job, oldest first; none if the stored text is unreadable."""
     try:
         return _decoder.decode(kept) if kept else []
     except UNREADABLE:
@@ -165,11 +166,12 @@ MAX_LINES = 200
 MAX_LINE_LENGTH = 1000
 
 _lines = msgspec.json.Decoder(list[LogLine])
+_progress = msgspec.json.Decoder(Progress)
 
 
 def add_note(progress: str | None, logs: str | None, each: Note) -> tuple[str | None, str | None]:
     """The kept notes with one more: the newer progress, the newest lines."""
-    lines = (_lines.decode(logs) if logs else []) + [_cut(line) for line in each.lines]
+    lines = [*_lines_of(logs), *map(_cut, each.lines)]
     return (
         msgspec.json.encode(each.progress).decode() if each.progress else progress,
         msgspec.json.encode(lines[-MAX_LINES:]).decode() if lines else None,
@@ -181,8 +183,19 @@ def _cut(line: LogLine) -> LogLine:
 
 
 def notes_of(progress: str | None, logs: str | None) -> tuple[Progress | None, tuple[LogLine, ...]]:
-    kept = msgspec.json.decode(progress, type=Progress) if progress else None
-    return kept, tuple(_lines.decode(logs)) if logs else ()
+    """Progress and log lines; unreadable ones count as none."""
+    try:
+        kept = _progress.decode(progress) if progress else None
+    except UNREADABLE:
+        kept = None
+    return kept, tuple(_lines_of(logs))
+
+
+def _lines_of(logs: str | None) -> list[LogLine]:
+    try:
+        return _lines.decode(logs) if logs else []
+    except UNREADABLE:
+        return []
 
 
 SILENT_AFTER: Micros = 60 * SECOND
@@ -202,6 +215,8 @@ def to_worker(info: str, started_at: Micros, beat_at: Micros, running: int) -> W
 
 
 _buckets = msgspec.json.Decoder(Buckets)
+_many_buckets = msgspec.json.Decoder(list[Buckets])
+_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 def meter_values(start: Micros, meter: Meter) -> dict[str, Any]:
@@ -214,11 +229,20 @@ def meter_values(start: Micros, meter: Meter) -> dict[str, Any]:
 
 def to_meter(row: tuple[Any, ...]) -> Meter:
     """A row of interval start, queue, type, the counters in order, wait and run."""
-    start, queue, type_, *counted, wait, run = row
+    *named, wait, run = row
+    return _meter(named, histogram_of(wait), histogram_of(run))
+
+
+def to_summed_meter(row: tuple[Any, ...]) -> Meter:
+    """The same, with lists of histograms."""
+    *named, waits, runs = row
+    return _meter(named, merged_histogram(waits), merged_histogram(runs))
+
+
+def _meter(named: list[Any], wait: Histogram, run: Histogram) -> Meter:
+    start, queue, type_, *counted = named
     counters = dict(zip(COUNTERS, counted, strict=True))
-    return Meter(
-        interval_start=start, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters
-    )
+    return Meter(interval_start=start, queue=queue, type=type_, wait=wait, run=run, **counters)
 
 
 def histogram_of(stored: Any) -> Histogram:
@@ -227,6 +251,14 @@ def histogram_of(stored: Any) -> Histogram:
         return Histogram(_buckets.decode(stored))
     except UNREADABLE:
         return Histogram()
+
+
+def merged_histogram(stored: str) -> Histogram:
+    """The sum of a list of histograms; an unreadable one counts as empty."""
+    try:
+        return merge(_many_buckets.decode(stored))
+    except UNREADABLE:
+        return merge(histogram_of(each).buckets for each in _OBJECT.findall(stored))
 
 
 PER_JOB = ("id", "payload", "idempotency_key", "concurrency_key")

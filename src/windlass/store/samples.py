@@ -44,10 +44,10 @@ class SampleTables(Protocol):
         """The recorded meters of a range of time."""
 
     async def last_sampled(self, step: Micros, at_most: Micros) -> Micros | None:
-        """The newest minute or hour that was made, up to one."""
+        """The newest minute or hour that was made, not after `at_most`."""
 
     async def first_sampled(self, step: Micros, at_least: Micros) -> Micros | None:
-        """The oldest minute or hour that was made, from one on."""
+        """The oldest minute or hour that was made, not before `at_least`."""
 
     async def has_depths(self, minute: Micros) -> bool:
         """Whether jobs were counted in this minute."""
@@ -59,11 +59,11 @@ class SampleTables(Protocol):
         """The samples of a window."""
 
     async def write_samples(self, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
-        """Write what counts more than the stored samples, all or nothing."""
+        """Write the samples that count more than the stored ones, all or nothing."""
 
 
 async def sample(tables: SampleTables) -> Sampled:
-    """Make the minutes and hours that can be made, and count the jobs once a minute."""
+    """Make samples of the minutes and hours that are due, and count the jobs once a minute."""
     now = await tables.now()
     due = minutes_due(now, await _last_minute(tables, now))
     made = due[:MAX_MINUTES]

@@ -25,8 +25,8 @@ class DueSchedules(msgspec.Struct, frozen=True):
 class ScheduleStore(Protocol):
     """Schedules.
 
-    Incomplete settings raise InvalidOption, and nothing is written. So does ChangedSince, by verbs that take a
-    `version`, for a schedule with another one.
+    Verbs raise InvalidOption for incomplete settings, and those that take a `version` raise ChangedSince if the
+    schedule has another one; then nothing is written.
     """
 
     async def declare(self, schedules: dict[str, ScheduleSettings]) -> None:
@@ -43,7 +43,7 @@ class ScheduleStore(Protocol):
         version: str | None = None,
         pause: bool | None = None,
     ) -> Schedule | None:
-        """Replace the operator's settings if they still are what they `was`; returns the schedule now.
+        """Replace the operator's settings if they are still `was`; returns the schedule now.
 
         With `pause` it is paused or resumed in the same step. None: unknown name.
         """
@@ -93,7 +93,7 @@ def to_schedule(row: Sequence[Any]) -> Schedule:
 
 
 def _readable(text: str) -> ScheduleSettings:
-    """Unreadable settings count as none: that schedule is broken, the others are not."""
+    """The settings; unreadable ones count as none, so that only their own schedule is broken."""
     try:
         return _settings.decode(text)
     except msgspec.MsgspecError:

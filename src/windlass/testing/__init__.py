@@ -1,7 +1,7 @@
 """For the tests of programs that use Windlass: jobs run here and now, on a store in memory, in time that a test
 moves.
 
-app = App.testing()                     a new app; or, for an app that is there already,
+app = App.testing()                     a new app; or, for an existing app,
 with sandbox(app) as box: ...           its jobs go to a store in memory for a while
 run_all(app)                            runs what is due, through the same code as a worker
 app.clock.advance(hours=1)              lets time pass

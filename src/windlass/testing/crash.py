@@ -196,7 +196,10 @@ class _CrashTest:
         try:
             said = yield _Do(self._check)
         except Exception as error:
-            return f"{type(error).__name__}: {error}".removeprefix("AssertionError: ").splitlines()[0]
+            text = (
+                str(error) if isinstance(error, AssertionError) and str(error) else f"{type(error).__name__}: {error}"
+            )
+            return text.strip().removesuffix(":").splitlines()[0]
         if said is None or said is True:
             return None
         if said is False:

@@ -52,10 +52,10 @@ def assert_enqueued(
     everything = _ask(app, _all_jobs(app))
     found = [job for job in everything if _waits(job) and terms.fit(job)]
     if count is None and not found:
-        raise AssertionError(_told(app, f"{terms} is not enqueued", terms, everything))
+        raise AssertionError(_message(app, f"{terms} is not enqueued", terms, everything))
     if count is not None and len(found) != count:
         raise AssertionError(
-            _told(app, f"{terms} is enqueued {_times(len(found))}, not {_times(count)}", terms, everything)
+            _message(app, f"{terms} is enqueued {_times(len(found))}, not {_times(count)}", terms, everything)
         )
     return found
 
@@ -74,7 +74,7 @@ def assert_not_enqueued(
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     if any(_waits(job) and terms.fit(job) for job in everything):
-        raise AssertionError(_told(app, f"{terms} is enqueued, and should not be", terms, everything))
+        raise AssertionError(_message(app, f"{terms} is enqueued, and should not be", terms, everything))
 
 
 class _Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ def _arguments(definition: Definition, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def _check_app(app: App) -> None:
-    """An app comes first: without it the task would be taken for one."""
+    """Refuse a call without the app, which would take the task for it."""
     if not isinstance(app, App):
         raise TypeError(f"the first argument is the app under test, not {app!r}")
 
@@ -183,7 +183,7 @@ def _definition(app: App, wanted: Task[Any, Any, Any] | str) -> Definition:
     return definition
 
 
-def _told(app: App, sentence: str, terms: _Terms, everything: list[Job]) -> str:
+def _message(app: App, sentence: str, terms: _Terms, everything: list[Job]) -> str:
     waiting = [job for job in everything if _waits(job)]
     ran = [job for job in everything if not _waits(job) and terms.fit(job)]
     lines = [sentence, "Enqueued:" if waiting else "Nothing is enqueued."]

@@ -31,7 +31,7 @@ MAX_ADMITTED = 500
 MAX_ATTEMPTS = 10_000
 MAX_RESCUED = 100
 REAL_LEASE = 3600 * SECOND
-"""On a real store, so that the jobs of a test run that was killed come back."""
+"""The lease on a real store: after it the jobs of a killed test run are rescued."""
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -215,7 +215,7 @@ class Hand:
     async def _next_token(self) -> Micros | None:
         """How long until a queue's rate allows the next job; None if no job waits for that.
 
-        After as many consecutive waits as a job can cost, it waits for something else.
+        After as many consecutive waits as a rate's burst the job waits for something else.
         """
         counts = (await self._store.operator.counts()).queues
         queues = [each for each in await self._store.queues.list() if not each.paused]

@@ -1,14 +1,15 @@
 """The app's hooks in a test: `run_all` acts as a runner, and errors of hooks are raised."""
 
+from copy import copy
+
 from windlass.client.app import App
-from windlass.client.tasks.hooks import State
 from windlass.core.events import silent
 from windlass.core.jobs.job import Job
 from windlass.worker.handlers.hooks import Lifespan
 
 
 class Life:
-    """Calls hooks as a runner does, around one `run_all`, with its own state."""
+    """Calls hooks as a runner does, around one `run_all`, with a copy of the state."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -16,7 +17,7 @@ class Life:
         self._lifespan = Lifespan(app, silent)
 
     async def start(self) -> None:
-        self._app.state = State()
+        self._app.state = copy(self._before)
         try:
             await self._lifespan.start()
         except BaseException:
@@ -28,8 +29,15 @@ class Life:
             await self._lifespan.call(hook, job, self._app.state)
 
     async def stop(self) -> None:
+        """All of them, even if one raises; then the first error is raised."""
+        errors: list[Exception] = []
         try:
             for hook in reversed(self._app.hooks.stop):
-                await self._lifespan.call(hook, self._app.state)
+                try:
+                    await self._lifespan.call(hook, self._app.state)
+                except Exception as error:
+                    errors.append(error)
         finally:
             self._app.state = self._before
+        if errors:
+            raise errors[0]

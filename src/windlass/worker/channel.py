@@ -20,13 +20,13 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     queues: tuple[str, ...]
     types: tuple[str, ...]
     retries: dict[str, StoredPolicy] = {}
-    """By type: for jobs of a runner that hangs and can no longer decide for itself."""
+    """By type, for settling the jobs of a runner that hangs."""
     blobs: str | None = None
     """Where large payloads and results are kept, for the coordinator's sweep."""
     undeclared: tuple[str, ...] = ()
     """Schedules that code declared and the app does not."""
     parameters: dict[str, tuple[str, ...]] = {}
-    """By type: by them workers with another version of a task find this one."""
+    """By type: workers with another version of a task look for them."""
 
 
 class StartFailed(msgspec.Struct, frozen=True, tag=True):
@@ -34,7 +34,7 @@ class StartFailed(msgspec.Struct, frozen=True, tag=True):
 
     text: str
     of_store: bool = False
-    """Whether it is the store that refuses, and not the app that is wrong."""
+    """Whether the store is the cause, not the app."""
 
 
 class LeaseLapsed(msgspec.Struct, frozen=True, tag=True):
@@ -44,14 +44,14 @@ class LeaseLapsed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Overdue(msgspec.Struct, frozen=True, tag=True):
-    """A handler will not end: the runner will, and then this becomes of its job."""
+    """A handler does not end: its runner ends instead, and then the job is settled so."""
 
     settlement: Settlement
     job_type: str
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag=True):
-    """The runner has done all that it had to, and ends."""
+    """The runner has finished its work and ends."""
 
 
 class LeaseGranted(msgspec.Struct, frozen=True, tag=True):
@@ -76,7 +76,7 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
 
 
 class Hint(msgspec.Struct, frozen=True, tag=True):
-    """There may be work: a hint that only the supervisor has heard."""
+    """There may be work: a hint that only the supervisor receives."""
 
 
 FromRunner = Hello | StartFailed | LeaseLapsed | Overdue | Goodbye
@@ -113,12 +113,12 @@ class Channel:
             self.send(message)
 
     async def from_runner(self) -> AsyncIterator[FromRunner]:
-        """What the runner says, until it is gone."""
+        """Messages of the runner, until it closes the socket."""
         async for line in self._lines():
             yield _from_runner.decode(line)
 
     async def from_supervisor(self) -> AsyncIterator[FromSupervisor]:
-        """What the supervisor says, until it is gone."""
+        """Messages of the supervisor, until it closes the socket."""
         async for line in self._lines():
             yield _from_supervisor.decode(line)
 
@@ -133,7 +133,7 @@ class Channel:
             yield line
 
     async def drain(self) -> None:
-        """Until all that was said is on its way."""
+        """Wait while the write buffer is full; small messages are sent at once."""
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 

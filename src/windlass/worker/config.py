@@ -19,7 +19,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...] = ()
     """What a handler process imports besides the app's module: an embedded worker's tasks may be anywhere."""
     embedded: bool = False
-    """Whether its process is a caller's, and goes on when the worker has ended."""
+    """Whether it runs in the caller's process, which outlives the worker."""
     queues: dict[str, int | None] = {}
     """Queue → the most slots it may take in each runner. Empty: every queue that the app names."""
     concurrency: int = 10
@@ -38,11 +38,11 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     server: str = ""
     """A REST server to work through; empty: the app's store."""
     token: str = ""
-    """Of an embedded worker. Other processes find it in the environment: arguments are for everyone to see."""
+    """The server's token, for an embedded worker. Other processes read it from the environment, which is private."""
 
     @property
     def beat(self) -> Micros:
-        """Three chances to renew before a lease lapses."""
+        """The time between two renewals: a third of the lease."""
         return self.lease // 3
 
     def problems(self, dashes: str = "--") -> Iterator[str]:

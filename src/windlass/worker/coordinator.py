@@ -20,6 +20,7 @@ from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.stop_signals import on_stop_signals
 from windlass.worker.supervisor.health import Health
+from windlass.worker.supervisor.side_tasks import resign
 
 
 async def coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> None:
@@ -31,9 +32,7 @@ async def coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> N
     holder = Coordinator(store, candidate, count_events(emit, figures), blobs=blobs)
     port = None
     if health is not None and figures is not None:
-        port = Health(
-            lambda: True, holder.is_ready, started=holder.is_ready, metrics=partial(_expose, store, figures)
-        )
+        port = Health(holder.is_ready, started=holder.is_ready, metrics=partial(_expose, store, figures))
         await port.start(*health)
     systemd = Systemd()
     systemd.notify(READY)
@@ -44,7 +43,7 @@ async def coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> N
         await duty
     except asyncio.CancelledError:
         systemd.notify(STOPPING)
-        await holder.resign()
+        await resign(holder)
     finally:
         watchdog.cancel()
         if port is not None:

@@ -1,4 +1,4 @@
-"""A worker for developing: it starts anew when its sources change, and waits when they are broken.
+"""A worker for development: it restarts when its sources change, and waits while they are broken.
 
 The supervisor is restarted in this very process. It never loads the app (its runners do, each fresh), so nothing of
 the old code is left behind.
@@ -40,12 +40,12 @@ class Sources:
         self._pause = EVERY_SECONDS
 
     def mark(self) -> int:
-        """What is there now is known: how many files."""
+        """Take a snapshot to compare with; returns the number of files."""
         self._seen = self._look()
         return len(self._seen)
 
     async def changed(self) -> list[str]:
-        """The files that changed, came or went since the mark, as soon as that has come to rest."""
+        """The files that were changed, added or removed since the mark, once no more change."""
         now = self._seen
         while now == self._seen:
             await asyncio.sleep(self._pause)
@@ -83,7 +83,7 @@ class Sources:
 def places_of(app: str, here: Path) -> list[Path]:
     """Where the sources of `module:object` are: the current folder, and its package if that is elsewhere."""
     top = app.partition(":")[0].partition(".")[0]
-    # Finding a package by its own name runs nothing of it.
+    # Finding a top-level package imports nothing.
     spec = PathFinder.find_spec(top, [str(here), *sys.path])
     found = [] if spec is None else [*(spec.submodule_search_locations or []), spec.origin or ""]
     elsewhere = [Path(each).absolute() for each in found if each and Path(each).suffix in ("", ".py")]
@@ -157,7 +157,7 @@ class Dev:
             self._supervisor.stop()
 
     async def _live_once(self) -> None:
-        """One worker, until a source changes or we are told to stop."""
+        """One worker, until a source changes or `stop` is called."""
         change = asyncio.create_task(self._sources.changed())
         supervisor = self._supervisor = Supervisor(self._config, self._heard)
         work = asyncio.create_task(supervisor.work())
@@ -174,7 +174,7 @@ class Dev:
 
     def _heard(self, event: Event) -> None:
         self._emit(event)
-        # Now the app can be loaded, and its store be reached.
+        # A runner has loaded the app and reached its store.
         if isinstance(event, RunnerStarted) and self._server is not None and self._starting is None:
             self._starting = asyncio.get_running_loop().create_task(self._server.start())
 
@@ -192,7 +192,7 @@ class Dev:
             if self._stopping.is_set():
                 return
             if change.done():
-                return  # the next start tells whether it still is so
+                return  # the next start shows whether the error persists
             self._screen.trouble(str(error))
             self._screen.news("waiting for the next save")
             stop = asyncio.create_task(self._stopping.wait())

@@ -24,7 +24,7 @@ class DevServer:
     """A server that is started anew with each worker, at the same address and with the same token."""
 
     def __init__(self, app: str, port: int, *, opens: bool = False) -> None:
-        """`opens` shows the dashboard in the developer's browser when it is first there."""
+        """`opens`: show the dashboard in a browser once the server listens."""
         self._app = app
         self._port = port
         self._opens = opens
@@ -48,7 +48,7 @@ class DevServer:
             return
         words = ["serve", self._app, "--host", HOST, "--port", str(self._port)]
         words += ["--unready", "0s", "--drain", "1s", "--development"]
-        # Not in the terminal's process group: it stops when this process says so.
+        # Not in the terminal's process group: it stops when this process closes its standard input.
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "windlass", *words, stdin=asyncio.subprocess.PIPE, start_new_session=True
         )

@@ -1,7 +1,7 @@
 """An embedded worker: a runner, and what a supervisor does for it, in the caller's process and on its event loop.
 
-No process stands beside it: a handler that blocks the loop delays the renewals of the lease, and the end of the
-process is the end of the runner. docs/guides/embedded-worker.md states what follows. Signals belong to the host.
+It has no supervisor process: a handler that blocks the loop delays the renewals of the lease, and the end of the
+process ends the runner. docs/guides/embedded-worker.md states what follows. Signals belong to the host.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ END_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 
 _running: WeakSet[App] = WeakSet()
-"""The apps that have an embedded worker in this process: their hooks and their state are there once."""
+"""Apps with an embedded worker in this process: one each, because an app has one set of hooks and one state."""
 
 
 def embedded_worker(
@@ -174,7 +174,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         try:
             done, _ = await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
             for error in filter(None, (each.exception() for each in done)):
-                # Said now: the block may last for days before it ends with this error.
+                # Emitted now: the block may last for days before it ends with this error.
                 problem = describe_internal_error(error)
                 self._emit(InternalError(doing="running an embedded worker, which stops", problem=problem))
             self._stop()
@@ -188,7 +188,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             await asyncio.wait([work, *beside])
 
     async def _serve(self) -> None:
-        """What goes on beside the leases; raises what has ended one of its parts."""
+        """What goes on beside the leases; raises the error of a part that failed."""
         state = self._state
         try:
             async with asyncio.TaskGroup() as group:
@@ -202,7 +202,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             raise errors.exceptions[0] from None
 
     async def _keep_runner(self, store: Store) -> None:
-        """One runner after the other: a failure of ours ends one, and no handler's error does."""
+        """Keep one runner: after an internal error another is started; errors of handlers end none."""
         while not self._stopping.is_set():
             try:
                 await self._run(store)
@@ -253,13 +253,13 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
                 case LeaseLapsed(lost):
                     await self._leases.replace(runner, lost)
                 case Overdue():
-                    # Those that ended after all have settled themselves.
+                    # Handlers that ended after all are settled already.
                     running = runner.attempts(State.STARTED)
                     still = [each for each in runner.overdue if _attempt(each) in running]
                     runner.overdue = [*still, message]
 
     async def _end(self, runner: Runner, mark: str) -> None:
-        """Hand back what the runner still holds; interrupted jobs are requeued, and none is charged for it."""
+        """Hand back what the runner still holds; interrupted jobs are requeued without counting a failure."""
         self._runners.discard(runner)
         await asyncio.to_thread(kill_marked, f"{MARK}={mark}.")
         if runner.runner is not None:

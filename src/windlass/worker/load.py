@@ -14,9 +14,9 @@ from windlass.worker.handlers.job_logging import add_job_to_records
 
 
 def import_trouble(path: str, error: BaseException) -> str:
-    """What went wrong in the user's own module: the frames before it are ours and the import system's.
+    """The traceback of a failed import, from the user's first frame on.
 
-    If all of them are, nothing of the user's was at work: then our own error says it all.
+    A WindlassError without a frame of the user's is reported by its message alone.
     """
     frames = error.__traceback__
     while frames is not None and _is_machinery(frames.tb_frame.f_code.co_filename):
@@ -24,7 +24,7 @@ def import_trouble(path: str, error: BaseException) -> str:
     if frames is None and isinstance(error, WindlassError):
         return str(error)
     if isinstance(error, ConfigError):
-        # It says what to change; of the way to it only the line of the user's counts.
+        # The message says what to change: only the user's line is added.
         place = [frame for frame in traceback.extract_tb(frames) if not _is_machinery(frame.filename)][-1]
         return f"{error}\n({place.filename}, line {place.lineno}, while importing {path})"
     text = "".join(traceback.format_exception(type(error), error, frames, limit=-10))
@@ -39,7 +39,7 @@ _MACHINERY = (os.path.dirname(importlib.__file__) + os.sep, os.path.dirname(wind
 
 
 def parse_path(path: str) -> tuple[str, str]:
-    """The module and the name in it; what cannot be such a path, however the modules are, is refused."""
+    """The module and the name in it; raises ConfigError for text that cannot be such a path."""
     module_name, colon, name = path.partition(":")
     if not colon or not module_name or not name:
         raise ConfigError(f"{path!r} should be module:object, such as shop.jobs:app")

@@ -17,12 +17,12 @@ MARK = "WINDLASS_HANDLER_PROCESS"
 MAX_DESCENDANTS = 10_000
 MAX_ROUNDS = 100
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors that say nothing about the process that we looked at: we could not look."""
+"""Errors of this process, which say nothing about the one that it examines."""
 UNKNOWN = 255
 """The exit code of a child whose status was already collected, as in asyncio."""
 _PR_GET_CHILD_SUBREAPER = 37
 INTERVAL = 1.0
-"""Seconds between looks. A child that the event loop waits for is never dead for that long."""
+"""Seconds between checks; the event loop reaps its own children sooner."""
 
 
 def descendants(pid: int) -> list[int]:
@@ -47,12 +47,12 @@ def kill_tree(pid: int) -> None:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill every process whose environment has a variable that begins so, orphans too.
+    """Kill every process whose environment has a variable that starts with `mark`, orphans too.
 
-    OSError: there is no descriptor or memory to look for it.
+    Raises OSError if no descriptor or memory is available.
     """
     wanted = mark.encode()
-    # Again until there is none: one may have started another while we looked.
+    # Until there is none: one may start another during a round.
     for _ in range(MAX_ROUNDS):
         found = [pid for pid in _processes() if _is_marked(pid, wanted)]
         if not found:
@@ -64,7 +64,7 @@ def kill_marked(mark: str) -> None:
 
 
 def _kill_if_marked(pid: int, wanted: bytes) -> None:
-    """Only if it is the process that we looked at: a descriptor of it outlives its number, which another may get."""
+    """Kill it only if it is still that process: a pid may be reused, a descriptor of the process is not."""
     descriptor = os.pidfd_open(pid)
     try:
         if _is_marked(pid, wanted):
@@ -125,7 +125,7 @@ def describe_exit(code: int) -> str:
 
 
 def code_of_ended(child: int) -> int | None:
-    """How a child of this process has ended, which is then gone for good; None: it runs."""
+    """Reap a child of this process: its exit code; None while it runs."""
     try:
         found, status = os.waitpid(child, os.WNOHANG)
     except ChildProcessError:
@@ -135,7 +135,7 @@ def code_of_ended(child: int) -> int | None:
 
 @asynccontextmanager
 async def reaping_orphans() -> AsyncIterator[None]:
-    """As long as this lasts, where orphans become our children."""
+    """Reap orphans inside the context, if this process inherits them."""
     reaping = asyncio.create_task(_reap()) if _inherits_orphans() else None
     try:
         yield
@@ -169,3 +169,11 @@ def _is_dead(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
     except OSError:
         return False
+
+
+def another_stderr() -> int | None:
+    """Another descriptor of our standard error, unless that is closed."""
+    try:
+        return os.dup(2)
+    except OSError:
+        return None

@@ -35,7 +35,7 @@ class State(IntEnum):
 
 
 MAX_STEP: Micros = SECOND // 2
-"""The supervisor keeps time more often than this. What is more between two steps, the worker stood still."""
+"""The supervisor calls `keep_time` more often than this; any longer time between two calls is suspension."""
 
 _FREE, _PREFETCHED, _STARTED, _ENDED = (int(state) for state in State)
 
@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
     since: Micros
     start_by: Micros
     deadline: Micros
-    """Until when its handler may take, in active time; 0: any length."""
+    """When the handler's timeout is over, in active time; 0: no timeout."""
 
 
 class SharedTable:
@@ -64,7 +64,7 @@ class SharedTable:
         self._words = memoryview(self._memory).cast("q")
         self._free = list(range(entries - 1, -1, -1))
         self.serving = 0
-        """The lease that the runner knows it has; only the runner's own copy counts."""
+        """The number of the lease that the runner has read; used in the runner only."""
 
     @classmethod
     def create(cls, entries: int) -> "SharedTable":
@@ -78,7 +78,7 @@ class SharedTable:
         return cls(descriptor, entries)
 
     def close(self) -> None:
-        """Let the descriptor go. The memory goes with its last user: a beat may be under way that writes to it."""
+        """Close the descriptor. The memory is freed with its last user: a beat under way may still write to it."""
         os.close(self.descriptor)
 
     # The header.
@@ -94,7 +94,7 @@ class SharedTable:
 
     @property
     def tick(self) -> Micros:
-        """When the runner's loop last turned, in active time."""
+        """When the runner's event loop last ran, in active time."""
         return self._words[1]
 
     @tick.setter
@@ -112,7 +112,7 @@ class SharedTable:
 
     @property
     def lease(self) -> int:
-        """Which of the runner's leases `valid_until` is about; written by the supervisor."""
+        """Which of the runner's leases `valid_until` belongs to; written by the supervisor."""
         return self._words[3]
 
     @lease.setter
@@ -120,21 +120,21 @@ class SharedTable:
         self._words[3] = number
 
     def keep_time(self, now: Micros) -> None:
-        """The supervisor is at work; called by it several times a second."""
+        """Record that the supervisor runs; it calls this several times a second."""
         words = self._words
         # The sum first: a read in between sees too little active time for a moment, never too much.
         words[5] += max(0, now - words[4] - MAX_STEP) if words[4] else 0
         words[4] = now
 
     def active_time(self, now: Micros) -> Micros:
-        """The boot clock without the time in which the worker stood still: its machine slept, or it was stopped.
+        """The boot clock without the time in which the worker was suspended: its machine slept, or it was stopped.
 
-        Told by the supervisor's steps, which no handler can hold up. Timeouts of handlers count in this time.
+        Measured by the supervisor's steps, which no handler can delay. Timeouts of handlers use this time.
         """
         return now - self.suspended(now)
 
     def suspended(self, now: Micros) -> Micros:
-        """The time in which the worker stood still."""
+        """The time in which the worker was suspended."""
         words = self._words
         unwatched = now - (words[4] or now) - MAX_STEP
         return words[5] + unwatched if unwatched > 0 else words[5]
@@ -142,8 +142,8 @@ class SharedTable:
     def may_start(self, now: Micros) -> bool:
         """Whether the runner may start or claim jobs under the lease it knows.
 
-        A runner that stood still for a while may have a new lease without knowing it. What it holds belongs to the
-        old one, and to others by now. The moment is read first: it is written last.
+        After a suspension the runner may have a new lease that it has not read yet; its jobs belong to the old one,
+        and may be rescued already. `valid_until` is read first: it is written last.
         """
         words = self._words
         return now < words[0] and words[3] == self.serving
@@ -184,7 +184,7 @@ class SharedTable:
     # Entries, as the supervisor sees them.
 
     def take(self, index: int) -> None:
-        """Take a prefetched job away from the runner; whether it had started after all shows a moment later."""
+        """Take a prefetched job away from the runner; the caller checks a moment later whether it had started."""
         self._memory[_FIRST + index * _ENTRY_SIZE + 1] = 1
 
     def held(self) -> Iterator[Entry]:

@@ -47,7 +47,7 @@ class Stacks:
         return places(os.pread(self.descriptor, MAX_REPORT_BYTES, 0).decode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the file."""
         self._closed = True
         os.close(self.descriptor)
 

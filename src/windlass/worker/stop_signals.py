@@ -18,13 +18,13 @@ SAME_REQUEST_SECONDS = 0.05
 
 
 def on_stop_signals(stop: Callable[[], object]) -> None:
-    """Call this when the running process is asked to end, and again at a second signal."""
+    """Call `stop` when a signal asks this process to end, and again at a second signal."""
     loop, last = asyncio.get_running_loop(), -SAME_REQUEST_SECONDS
 
     def hear(number: signal.Signals) -> None:
         nonlocal last
         first, now = last < 0, loop.time()
-        # SIGHUP does not insist: systemd may send it right after SIGTERM.
+        # SIGHUP is never the second signal: systemd may send it right after SIGTERM.
         if now - last >= SAME_REQUEST_SECONDS and (first or number is not signal.SIGHUP):
             last = now
             stop()
@@ -35,15 +35,15 @@ def on_stop_signals(stop: Callable[[], object]) -> None:
 
 
 def on_sigterm(stop: Callable[[], None]) -> None:
-    """Call this at SIGTERM, in a process in which handlers run; what they fork gets it as usual."""
+    """Call `stop` at SIGTERM, in a process that runs handlers; processes that they fork end as usual."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
     _ours.append(signal.getsignal(signal.SIGTERM))
 
 
 def ignore_in_this_process(*numbers: signal.Signals) -> None:
-    """These change nothing in this process; what it starts gets them as usual.
+    """Ignore these signals in this process; what it starts gets them as usual.
 
-    A function that does nothing, not SIG_IGN: that one would be inherited by every program that a handler starts.
+    By an empty function, not SIG_IGN, which every program that a handler starts would inherit.
     """
     for number in numbers:
         signal.signal(number, _nothing)
@@ -56,11 +56,11 @@ def _nothing(number: int, frame: FrameType | None) -> None: ...
 
 _held = threading.local()
 _ours: list[object] = [_nothing]
-"""What signals do in this process, and not in those forked from it."""
+"""Signal handlers of this process that forked children do not keep."""
 
 
 def _hold() -> None:
-    """Until a forked child has its own way with signals, none must be lost in ours."""
+    """Block signals during a fork, until the child has restored its handlers."""
     _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
 
@@ -69,9 +69,9 @@ def _let_go() -> None:
 
 
 def _restore() -> None:
-    """A forked child, of `multiprocessing` for example, is to end when it is told to.
+    """Restore the default signals in a forked child, such as one of `multiprocessing`.
 
-    It has our event loop's socket for signals too: what it got would count as sent to us, and end its runner.
+    It shares our event loop's wake-up socket: a signal to the child would count as ours, and end the runner.
     """
     signal.set_wakeup_fd(-1)
     for number in STOP_SIGNALS:

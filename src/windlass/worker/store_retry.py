@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 MIN_PAUSE, MAX_PAUSE = 0.05, 2.0
 MAX_UNEXPECTED = 10
-"""How often in a row an error that is not the store's is tried again: it may pass, and a runner would end by it."""
+"""Retries in a row after an error that is not the store's, before it is raised."""
 
 
 async def retry_until_done(doing: str, call: Callable[[], Awaitable[T]], emit: Emit, *, hopeful: bool = True) -> T:
-    """The call's answer, however long the store is away. Every verb is safe to repeat, so repeating is safe.
+    """The call's answer, however long the store is away: every verb is safe to repeat.
 
     With `hopeful=False` a failure that is likely to last is raised at once.
     """
@@ -80,20 +80,20 @@ async def repeat(
 
 
 class MemoryErrors:
-    """Counts them in a row. Few may pass with the job that takes the memory; many end the process, so that the next
-    one has what this one's handlers have kept."""
+    """Counts MemoryErrors in a row. A few may pass with one job; more than MAX_UNEXPECTED end the process, and the
+    memory that its handlers keep is free again."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def count(self, error: Exception) -> None:
-        """Raises the error if it is one too many of them; others do not count."""
+        """Raises the error if it is a MemoryError too many; other errors do not count."""
         self._count += isinstance(error, MemoryError)
         if self._count > MAX_UNEXPECTED:
             raise error
 
     def end(self) -> None:
-        """There was memory enough."""
+        """A call succeeded: count from 0 again."""
         self._count = 0
 
 
@@ -114,11 +114,11 @@ class FailureReports:
         self._emit = emit
         self._reported: dict[str, str] = {}
 
-    def failed(self, doing: str, problem: str) -> None:
+    def failed(self, doing: str, problem: str, *, retried: bool = True) -> None:
         """It failed."""
         if self._reported.get(doing) != problem:
             self._reported[doing] = problem
-            self._emit(StoreFailed(doing=doing, problem=problem))
+            self._emit(StoreFailed(doing=doing, problem=problem, retried=retried))
 
     def succeeded(self, doing: str) -> None:
         """It was done."""

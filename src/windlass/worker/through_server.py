@@ -1,16 +1,20 @@
 """A worker that reaches its jobs through a REST server: its settings, its stores, and its app."""
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from windlass.client.app import App
+from windlass.core.events import Emit
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.config import WorkerConfig
+from windlass.worker.store_retry import retry_until_done
 
 if TYPE_CHECKING:
     from windlass.remote.connection import Connection
@@ -29,7 +33,7 @@ def open_worker_store(config: WorkerConfig, address: str, role: ProcessRole) -> 
 
 
 def redirect_app(app: App, server: str, token: str) -> None:
-    """Let the app of a worker behind a server reach its jobs there; a worker without one changes nothing."""
+    """Let the app of a worker behind a server reach its jobs there; a no-op without a server."""
     if server:
         from windlass.remote.redirect import redirect
 
@@ -37,7 +41,7 @@ def redirect_app(app: App, server: str, token: str) -> None:
 
 
 def runnable(app: App, config: WorkerConfig) -> tuple[str, ...]:
-    """The types that a worker runs: our own ones need the store itself."""
+    """The types that a worker runs; our internal types need the store itself."""
     return app.registry.types if config.server else app.registry.runnable
 
 
@@ -59,6 +63,20 @@ async def with_servers_lease(config: WorkerConfig) -> WorkerConfig:
     finally:
         await connection.close()
     return msgspec.structs.replace(config, lease=round(found.lease * SECOND))
+
+
+async def ask_lease(config: WorkerConfig, stopping: asyncio.Event, emit: Emit) -> WorkerConfig | None:
+    """The same, however long the server is away; None: the worker was stopped meanwhile."""
+    ask = partial(with_servers_lease, config)
+    asking = asyncio.create_task(retry_until_done("asking the server", ask, emit, hopeful=False))
+    stop = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait([asking, stop], return_when=asyncio.FIRST_COMPLETED)
+        return asking.result() if asking.done() else None
+    finally:
+        asking.cancel()
+        stop.cancel()
+        await asyncio.wait([asking, stop])
 
 
 def _connection(config: WorkerConfig) -> "Connection":

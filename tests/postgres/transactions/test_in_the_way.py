@@ -8,7 +8,7 @@ from windlass.core.jobs.job import Enqueued
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.postgres.verbs import claim
+from windlass.store.postgres.limits import throttle
 from windlass.store.records import Settled
 
 
@@ -29,7 +29,7 @@ async def test_an_id_that_came_and_ended_since_the_snapshot_runs_again_and_harms
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It is committed late: claims look that far back at once, however slow the machine.
-    monkeypatch.setattr(claim, "SHARE", 0)
+    monkeypatch.setattr(throttle, "SHARE", 0)
     await enqueue(store)
     await open_lease(store)
     await settle(store, completed(await claim_one(store)))

@@ -17,7 +17,7 @@ from windlass.core.ids import new_id
 from windlass.core.jobs.job import NewJob
 
 CHUNK = 5_000
-TROUBLE = re.compile(r"failed, trying again|Traceback|lapsed|too late|ended: (?!exit code 0)")
+TROUBLE = re.compile(r"failed(?:, trying again)?: |Traceback|lapsed|too late|ended: (?!exit code 0)")
 """What a worker says only when something is wrong."""
 
 

@@ -55,7 +55,7 @@ def test_an_enqueue_of_another_process_wakes_an_idle_worker_sooner_than_polling_
         waited[url] = sum((job.claimed_at - job.created_at).total_seconds() for job in jobs if job.claimed_at)
     woken, polled = waited.values()
     assert woken < polled
-    assert "no notification wakes this worker (the store's address says ?notify=off)" in worker.output
+    assert "no hints wake this worker (the store's address says ?notify=off)" in worker.output
 
 
 async def test_hints_are_rare_while_jobs_come_one_by_one_and_the_last_is_told(

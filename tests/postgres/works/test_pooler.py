@@ -38,7 +38,7 @@ def test_a_worker_behind_it_says_once_that_it_polls(pooled: Plant) -> None:
     pooled.enqueue("quick", 1)
     pooled.until_completed(1)
     pooled.stop([worker])
-    assert worker.output.count("no notification wakes this worker (a pooler is in between") == 1
+    assert worker.output.count("no hints wake this worker (a pooler is in between") == 1
     assert "LISTEN" not in [row[0] for row in pooled.ask("SELECT query FROM pg_stat_activity")]
 
 

@@ -1,65 +1,17 @@
-"""The laws among jobs: order, keys, counts, the end of it all, and what it cost."""
+"""The laws among jobs: order (order.py), keys, counts, the end of it all, and what it cost."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
 
-from tests.support.checker.laws import acknowledged_on, first_claim
+from tests.support.checker.laws import acknowledged_on
 from tests.support.checker.lives import Life, Times
+from tests.support.checker.order import Found, Jobs, out_of_order
 from windlass.core.status import FINISHED
-
-Found = tuple[str | None, str]
-"""A job, if one can be named, and what is wrong."""
-Jobs = Mapping[str, dict[str, Any]]
 
 MORE_FILES = 16
 MORE_MEMORY = 64 << 20
 """What may be added between two looks at a process and is still no leak."""
-
-
-def out_of_order(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I8: of two jobs in a queue with the same priority, the one that was stored first is claimed first.
-
-    In a queue of tenants, of two of the same tenant; those with a concurrency key have a line of their own. In a
-    queue with a limit, claims that meet on a server pass over rows that another one has locked and then may not take.
-    """
-    limited = {line["queue"] for line in times.rules if line.get("max_concurrency")}
-    fair = {line["queue"] for line in times.rules if line.get("fair")}
-    lines: dict[tuple[str, int, str | None], list[Life]] = defaultdict(list)
-    for life in times.lives.values():
-        if life.enqueues and first_claim(life) is not None and not life.acts and not _was_hidden(life, times):
-            facts = life.enqueues[0].facts
-            if not facts["waits"] and facts.get("concurrency_key") is None and facts["queue"] not in limited:
-                tenant = facts.get("tenant") if facts["queue"] in fair else None
-                lines[facts["queue"], facts["priority"], tenant].append(life)
-    for line in lines.values():
-        yield from _overtaken(line)
-
-
-def _was_hidden(life: Life, times: Times) -> bool:
-    """Whether it waited at a time when a stranger may have held its row: claims do not wait for that."""
-    claimed = _asked(life)
-    return any(f.hides and acknowledged_on(life) <= f.until and f.at <= claimed for f in times.faults)
-
-
-def _overtaken(line: list[Life]) -> Iterator[Found]:
-    stored = sorted(line, key=acknowledged_on)
-    place, last = 0, None
-    for life in sorted(line, key=lambda life: life.enqueues[0].invoked):
-        while place < len(stored) and acknowledged_on(stored[place]) < life.enqueues[0].invoked:
-            if last is None or _asked(stored[place]) > _asked(last):
-                last = stored[place]
-            place += 1
-        mine = first_claim(life)
-        if last is not None and mine is not None and _asked(last) > mine.answered:
-            yield life.id, f"it was claimed before {last.id}, which had been stored before it was enqueued"
-
-
-def _asked(life: Life) -> int:
-    claim = first_claim(life)
-    assert claim is not None
-    return claim.invoked
 
 
 def not_unique(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:

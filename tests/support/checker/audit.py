@@ -7,6 +7,7 @@ import msgspec
 
 from tests.support.checker.among import AMONG
 from tests.support.checker.flow import FLOW
+from tests.support.checker.graphs import GRAPHS
 from tests.support.checker.groups import GROUPS
 from tests.support.checker.laws import LAWS
 from tests.support.checker.lines import Line, mentions, show
@@ -69,7 +70,7 @@ def audit(lines: Iterable[Line], dump: Sequence[dict[str, Any]], counts: Mapping
         life = times.life(id_)
         for law, broken in LAWS.items():
             violations += [Violation(law, id_, problem) for problem in broken(life, jobs.get(id_), times)]
-    for law, found in (*AMONG, *FLOW, *LINKS, *GROUPS, *TICKS):
+    for law, found in (*AMONG, *FLOW, *LINKS, *GROUPS, *GRAPHS, *TICKS):
         violations += [Violation(law, id_, problem) for id_, problem in found(times, jobs, counts)]
     return Report(violations, _figures(times, jobs), kept)
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from tests.support.checker.among import Found, Jobs
 from tests.support.checker.laws import acknowledged_on
 from tests.support.checker.lives import FOREVER, Times
+from tests.support.checker.order import Found, Jobs
 from tests.support.checker.spans import Rules, Span, by_place, micros, rules, spans
 from windlass.core.flow.rate import Rate, parse_rate
 from windlass.core.jobs.change import WAITING_FOR_KEY

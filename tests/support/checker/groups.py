@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.support.checker.among import Found, Jobs
 from tests.support.checker.lives import FOREVER, Times
+from tests.support.checker.order import Found, Jobs
 from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, is_group_id, member_id
+from windlass.core.groups.need import Need, needed
 from windlass.core.groups.rules import member_in_reason
 from windlass.core.status import FINISHED, Status
 
@@ -13,15 +14,16 @@ LOST = (Status.DEAD, Status.CANCELLED)
 
 
 def too_early(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I20: `then` begins when every member has completed, `always` when every member has ended."""
+    """I20: `then` begins when every member has completed, or enough have, `always` when every member has ended."""
     for group, members in _groups(jobs):
         for role in (Role.THEN, Role.ALWAYS):
             life = times.life(callback_id(group, role))
             begun = min((claim.answered for claim in life.claims), default=None)
+            must_complete = role is Role.THEN and _need(jobs[group]) is None
             for member in members if begun is not None else ():
-                ended = _first_end(times, jobs, member, completed=role is Role.THEN)
+                ended = _first_end(times, jobs, member, completed=must_complete)
                 if begun is not None and ended > begun:
-                    what = "completed" if role is Role.THEN else "ended"
+                    what = "completed" if must_complete else "ended"
                     yield life.id, f"it began before the member {member} of its group had {what}"
 
 
@@ -41,20 +43,25 @@ def wrongly_ended(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterat
     for group, members in _groups(jobs):
         job = jobs[group]
         if job["status"] == Status.COMPLETED:
-            for member in members:
-                if _first_end(times, jobs, member, completed=True) == FOREVER:
-                    yield group, f"it completed, and its member {member} never has"
+            missing = [each for each in members if _first_end(times, jobs, each, completed=True) == FOREVER]
+            if len(missing) > len(members) - needed(_need(job), len(members)):
+                yield group, f"it completed, and its member {missing[-1]} never has"
         culprit = member_in_reason(job.get("reason")) if job["status"] == Status.CANCELLED else None
         if culprit is not None and not _was_lost(times, jobs, culprit):
             yield group, f"it was cancelled because of its member {culprit}, which was never lost"
 
 
 def _groups(jobs: Jobs) -> Iterator[tuple[str, list[str]]]:
-    """Groups that need all of their members, with the ids of those."""
+    """Groups, with the ids of their members."""
     for job in jobs.values():
-        payload: Any = job.get("payload")
-        if job.get("type") == GROUP_TYPE and is_group_id(job["id"]) and not payload.get("need"):
+        if job.get("type") == GROUP_TYPE and is_group_id(job["id"]):
+            payload: Any = job["payload"]
             yield job["id"], [member_id(job["id"], index) for index in range(payload["size"])]
+
+
+def _need(group: dict[str, Any]) -> Need:
+    found: Need = group["payload"].get("need")
+    return found
 
 
 def _first_end(times: Times, jobs: Jobs, member: str, *, completed: bool) -> int:

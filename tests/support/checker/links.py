@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.support.checker.among import Found, Jobs
 from tests.support.checker.lives import Ending, Enqueued, Life, Times
+from tests.support.checker.order import Found, Jobs
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, parent_in_reason
 from windlass.core.status import Status
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tests.support.checker.cut_claims import CutClaim, cut_claim
 from tests.support.checker.lines import Line
 
 FOREVER = 1 << 62
@@ -123,6 +124,7 @@ class Times(msgspec.Struct):
     """When a process began to put jobs back and did not answer again: which jobs, was not written down."""
     claims: dict[tuple[str, int], int] = {}
     """When a claim was first asked: it may have been done then, and only the repeat was answered."""
+    cut_claims: list[CutClaim] = []
     marks: dict[str, Line] = {}
     samples: dict[int, list[Line]] = {}
     rules: list[Line] = []
@@ -162,7 +164,7 @@ def gather(lines: Iterable[Line]) -> Times:
                 times.schedules[line["name"]] = line
             case "stands":
                 times.stands[line["name"]] = line
-            case "healed" | "drained":
+            case "healed" | "drained" | "skips_locked":
                 times.marks[line["what"]] = line
             case _ if line.get("step") == "invoke":
                 calls[_call(line)] = (line, _invoked(times, line))
@@ -172,6 +174,8 @@ def gather(lines: Iterable[Line]) -> Times:
     for asked, _ in calls.values():
         if asked["what"] in ("end", "rescue"):
             times.silent_put_backs.append(asked["at"])
+        elif asked["what"] == "claim":
+            times.cut_claims.append(cut_claim(asked, None))
     return times
 
 
@@ -261,6 +265,8 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
                 claim = Claim(job["attempt"], asked["pid"], number, times.claims[number], at, job["payload"])
                 claim = msgspec.structs.replace(claim, given=job.get("given", {}))
                 times.life(job["job"]).claims.append(claim)
+        case "claim":
+            times.cut_claims.append(cut_claim(asked, at))
         case "end" | "rescue" if step == "ok":
             for job in line["jobs"]:
                 ending = Ending(job["attempt"], job["status"], job["outcome"], asked["at"], at, "settled")

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.support.checker.among import Found, Jobs
 from tests.support.checker.lines import Line
 from tests.support.checker.lives import Firing, Times
+from tests.support.checker.order import Found, Jobs
 from tests.support.checker.spans import micros
 from windlass.core.schedules.cron import parse_cron
 from windlass.core.schedules.ticks import LATE, CatchUp, Timetable, tick_id

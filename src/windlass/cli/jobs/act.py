@@ -19,8 +19,8 @@ from windlass.cli.jobs.filters import (
     TypeOption,
     matching,
 )
-from windlass.cli.json_output import print_json
-from windlass.cli.output import ago
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import ago
 from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App
@@ -56,7 +56,7 @@ def cancel(
         return
     for id_ in ids or ():
         job = home.jobs.cancel(home.jobs.find(id_), reason)
-        asked = f"{job.id} was asked to stop; a def handler must look at ctx.cancelled, so it may still complete"
+        asked = f"{job.id} was asked to stop; a def handler must check ctx.cancelled, so it may still complete"
         typer.echo(asked if job.cancel_requested and not job.finished else f"{job.id} is {job.status}")
 
 

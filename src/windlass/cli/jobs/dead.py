@@ -4,17 +4,17 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.advice import Advice
 from windlass.cli.ask import YesOption, ask
 from windlass.cli.jobs.act import PayloadOption, check_one, retry_each
 from windlass.cli.jobs.filters import LimitOption, QueueOption, TypeOption
 from windlass.cli.jobs.show import what_of
-from windlass.cli.json_output import print_json
-from windlass.cli.output import ago, print_table
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.store.open import redact
 
-dead = typer.Typer(help="Dead letters: jobs that gave up.", no_args_is_help=True)
+dead = typer.Typer(help="Dead letters, jobs that failed for good: list, retry, purge.", no_args_is_help=True)
 
 
 @dead.command("list")

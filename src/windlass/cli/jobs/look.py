@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.advice import Advice
 from windlass.cli.jobs.filters import (
     IdArgument,
     ParentOption,
@@ -19,8 +18,9 @@ from windlass.cli.jobs.filters import (
 from windlass.cli.jobs.relations import place_in, relations_of
 from windlass.cli.jobs.show import describe, row_of
 from windlass.cli.jobs.why import print_first
-from windlass.cli.json_output import print_json, print_json_lines
-from windlass.cli.output import print_table
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.as_json import print_json, print_json_lines
+from windlass.cli.output.tables import print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
 from windlass.client.verbs.payloads import EarlierPayload
@@ -43,11 +43,11 @@ def list_jobs(
     parent: ParentOption = None,
     schedule: ScheduleOption = None,
     chain: Annotated[
-        str | None, typer.Option(metavar="ID", help="The links of this job's chain, in their order; and no other.")
+        str | None, typer.Option(metavar="ID", help="Only the links of this job's chain, in order.")
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, max=MAX_PAGE, help=f"At most this many; {DEFAULT_LIMIT} unless said."),
+        typer.Option("--limit", min=1, max=MAX_PAGE, help=f"At most this many; default {DEFAULT_LIMIT}."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them, however many.")] = False,
     cursor: Annotated[str | None, typer.Option(help="Go on after this id.")] = None,

@@ -1,7 +1,7 @@
 """The relations of a job for `jobs show`: its position in a chain, and the next run of its schedule."""
 
-from windlass.cli.advice import Advice
-from windlass.cli.output import ago
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.tables import ago
 from windlass.client.app import App
 from windlass.client.verbs.links import Links
 from windlass.core.jobs.job import Job

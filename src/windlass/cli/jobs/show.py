@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from windlass.cli.output import ago, clock, console, hanging, plain, styled
+from windlass.cli.output.tables import ago, clock, console, hanging, plain, styled
 from windlass.client.verbs.payloads import EarlierPayload
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from rich.padding import Padding
 
-from windlass.cli.advice import Advice
 from windlass.cli.jobs.filters import IdArgument
-from windlass.cli.json_output import print_json
-from windlass.cli.output import console, plain, styled
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import console, plain, styled
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import WAITING
@@ -16,7 +16,7 @@ from windlass.core.why.reason import Reason
 
 
 def why(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Say why a job does not run, what to do about it, and when it may start; of a running one, how it runs."""
+    """Explain why a job does not run, what to do, and when it may start; for a running job, how it runs."""
     home = look(store, app)
     found = home.jobs.why(home.jobs.find(id_))
     if as_json:
@@ -59,7 +59,7 @@ def _start(found: Why) -> str:
         soonest = f"; not before {_clock(found.earliest, found.at)}" if _is_later(found) else ""
         return f"No estimate of its start{soonest}{basis}."
     start, late = found.estimated_start, found.latest
-    bounds = f"from {_clock(found.earliest, found.at)} to {_clock(late, found.at) if late else 'who knows when'}"
+    bounds = f"from {_clock(found.earliest, found.at)} to {_clock(late, found.at) if late else 'an unknown time'}"
     away = (start - found.at).total_seconds()
     when = f"in {show_duration(round(away * SECOND))}" if away >= 1 else "within a second"
     return f"Estimated start: {when}, {_clock(start, found.at)} UTC; {bounds}{basis}."

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from windlass.cli.ask import YesOption, ask
-from windlass.cli.json_output import print_json
-from windlass.cli.output import ago, print_table
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import ago, print_table
 from windlass.cli.queues.settings import NameArgument, reset, set_queue
 from windlass.cli.queues.wording import record, sentence
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
@@ -16,7 +16,7 @@ from windlass.core.status import WAITING
 from windlass.store.open import redact
 
 queues = typer.Typer(help="Look at queues, change them; pause, close and empty them.", no_args_is_help=True)
-workers = typer.Typer(help="Who works.", no_args_is_help=True)
+workers = typer.Typer(help="The live workers: list.", no_args_is_help=True)
 
 SHOWN = ("pending", "blocked", "running", "failed", "dead")
 """Statuses in a list of queues."""

@@ -19,17 +19,20 @@ _SHORT = {"rate": "rate_limit", "weight": "weights"}
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.", autocompletion=queue_names)]
 AtOnce = Annotated[
-    str | None, typer.Option("--max-concurrency", help="How many may run at once, over all workers; or none.")
+    str | None, typer.Option("--max-concurrency", help="How many jobs may run at once, over all workers; or none.")
 ]
 Rate = Annotated[
     str | None,
     typer.Option(
-        "--rate", "--rate-limit", help='How many may start in a while, such as 10/s, 600/m, "10/s burst 50"; or none.'
+        "--rate",
+        "--rate-limit",
+        help='How many jobs may start per time, such as 10/s, 600/m, "10/s burst 50"; or none.',
     ),
 ]
 Fair = Annotated[bool | None, typer.Option("--fair/--no-fair", help="Whether tenants share the workers by weight.")]
 Weights = Annotated[
-    list[str] | None, typer.Option("--weight", help="Of a tenant, such as acme=2; may be repeated. Others have 1.")
+    list[str] | None,
+    typer.Option("--weight", help="The weight of a tenant, such as acme=2; may be repeated. Others have 1."),
 ]
 Ageing = Annotated[
     str | None,
@@ -44,7 +47,7 @@ def set_queue(
     fair: Fair = None,
     weight: Weights = None,
     ageing: Ageing = None,
-    max_attempts: Annotated[int | None, typer.Option(help="Budget of attempts for jobs that bring none.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Attempts of jobs whose task sets none.")] = None,
     retry_base: Annotated[str | None, typer.Option(help="First wait of the back-off, such as 60s.")] = None,
     retry_cap: Annotated[str | None, typer.Option(help="Longest wait, such as 1h.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s; or none.")] = None,

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from windlass.cli.advice import Advice
 from windlass.cli.ask import YesOption, ask
 from windlass.cli.complete import schedule_names
 from windlass.cli.enqueue import make_job
-from windlass.cli.json_output import print_json
-from windlass.cli.output import print_table
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.cli.schedules.wording import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
@@ -20,7 +20,8 @@ from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.open import redact
 
 schedules = typer.Typer(
-    help="Jobs that are enqueued again and again: list, add, change, pause, run, remove, prune.", no_args_is_help=True
+    help="Schedules, which enqueue jobs again and again: list, show, add, set, pause, run, remove, prune.",
+    no_args_is_help=True,
 )
 
 FIRST_STEPS = (
@@ -33,15 +34,14 @@ Cron = Annotated[
     str | None,
     typer.Option(help="When: five fields from the minute, or six from the second, such as '0 9 * * 1-5'; or @daily."),
 ]
-Every = Annotated[str | None, typer.Option(help="Or: how often, such as 5m; counted from when it was made.")]
-Tz = Annotated[str | None, typer.Option("--tz", help="Time zone of --cron, such as Europe/Berlin; UTC unless said.")]
-CatchUp = Annotated[
-    str | None, typer.Option(help="What of ticks that were missed runs: one (the last of them; default), all, none.")
-]
+Every = Annotated[str | None, typer.Option(help="Or: the interval, such as 5m, counted from its creation.")]
+Tz = Annotated[str | None, typer.Option("--tz", help="Time zone of --cron, such as Europe/Berlin; default UTC.")]
+CatchUp = Annotated[str | None, typer.Option(help="Which missed ticks run: one (the last; default), all or none.")]
 Overlap = Annotated[
-    bool | None, typer.Option("--overlap/--no-overlap", help="Whether a tick counts while the job before it lives.")
+    bool | None,
+    typer.Option("--overlap/--no-overlap", help="Whether a tick fires while the job of an earlier tick is live."),
 ]
-Jitter = Annotated[str | None, typer.Option(help="Let each job run up to so much later, such as 30s.")]
+Jitter = Annotated[str | None, typer.Option(help="Delay each job by a random time up to this, such as 30s.")]
 Queue = Annotated[str | None, typer.Option(help="The queue of its jobs; with --app the task's, else `default`.")]
 Priority = Annotated[int | None, typer.Option(help="Of its jobs: -32768 to 32767, higher first.")]
 Type = Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")]
@@ -158,8 +158,8 @@ def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None)
 def run_now(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Enqueue its job now, paused or not; its ticks are not affected."""
     handle = reach(store, app).schedules.run(name)
-    stood = " (stood already: the job before it has not ended, and they may not overlap)"
-    typer.echo(f"{handle.id}{stood if handle.existing else ''}")
+    existing = " (exists already: its last job has not ended, and they may not overlap)"
+    typer.echo(f"{handle.id}{existing if handle.existing else ''}")
 
 
 @schedules.command()

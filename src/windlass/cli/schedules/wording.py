@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from windlass.cli.advice import Advice
-from windlass.cli.output import ago, console, hanging, plain
+from windlass.cli.output.advice import Advice
+from windlass.cli.output.tables import ago, console, hanging, plain
 from windlass.core.codec import readable
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.core.schedules.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
@@ -115,7 +115,7 @@ def describe(schedule: Schedule, last_job: str, advice: Advice) -> None:
     for moment in runs:
         out.print(plain(f"  {_coming(schedule, moment)}"))
     if not runs:
-        out.print(plain(f"  {next_run(schedule) if problem is None else 'none that could be told'}"))
+        out.print(plain(f"  {next_run(schedule) if problem is None else 'unknown: the schedule is broken'}"))
 
 
 def _coming(schedule: Schedule, moment: datetime) -> str:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.json_output import print_json
-from windlass.cli.output import console
+from windlass.cli.output.as_json import print_json
+from windlass.cli.output.tables import console
 from windlass.cli.reach import AppOption, JsonOption, OwnStoreOption, look
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
@@ -20,7 +20,7 @@ PLAIN_WIDTH = 120
 
 
 def top(
-    interval: Annotated[str, typer.Option(help="Look again so often, such as 1s or 500ms.")] = "1s",
+    interval: Annotated[str, typer.Option(help="Time between two reads, such as 1s or 500ms.")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="Print one frame and end, as without a terminal.")] = False,
     store: OwnStoreOption = None,
     app: AppOption = None,

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from windlass.cli.figures import ago, amount, bars, rate, span, spark
-from windlass.cli.output import STYLES, plain
+from windlass.cli.output.figures import ago, amount, bars, rate, span, spark
+from windlass.cli.output.tables import STYLES, plain
 from windlass.cli.top.section import Column, Section, shares
 from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
 from windlass.core.status import Status

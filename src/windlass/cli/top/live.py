@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windlass.cli.output import plain
+from windlass.cli.output.tables import plain
 from windlass.cli.top.frame import frame
 from windlass.cli.top.snapshot import Snapshot
 from windlass.errors import SchemaMismatch, StoreUnavailable
@@ -43,7 +43,7 @@ def watch(look: Callable[[], Snapshot], out: Console, interval: float) -> None:
             except SchemaMismatch:
                 raise
             except StoreUnavailable as error:
-                foot = plain(f"{error}; shown is {snapshot.at:%H:%M:%S}", "bold red")
+                foot = plain(f"{error}; shown as of {snapshot.at:%H:%M:%S}", "bold red")
             if waited((time.monotonic() - began) * MIN_SHARE):
                 return
 

@@ -7,8 +7,8 @@ import msgspec
 from windlass.client.app import App
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, Micros, to_datetime
-from windlass.core.stats.meter import INTERVAL, Recent, interval_of
-from windlass.core.stats.recent_stats import RATE_WINDOW, RecentStats, recent_stats
+from windlass.core.stats.meter import INTERVAL, RATE_WINDOW, Recent, interval_of
+from windlass.core.stats.recent_stats import RecentStats, recent_stats
 from windlass.core.stats.samples import HOUR
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
@@ -120,7 +120,7 @@ def gather(app: App, hour: Hour | None = None) -> Snapshot:
 def _alerts(app: App, queues: list[QueueLine], workers: list[WorkerInfo], last_hour: Recent) -> list[Alert]:
     coordinator, parked_types = app._portal().run(_fleet(app))
     facts = AlertFacts(
-        oldest={each.queue: each.oldest or 0.0 for each in queues},
+        oldest={each.queue: each.oldest for each in queues if each.oldest is not None},
         paused={each.queue for each in queues if each.paused},
         pending=sum(each.jobs.get("pending", 0) for each in queues if not each.paused),
         workers=workers,

@@ -1,1 +1,1 @@
-"""Graphs of jobs: made by producers, decided about by jobs of our own types."""
+"""Graphs of jobs: stored by producers, and driven by jobs of Windlass's own types."""

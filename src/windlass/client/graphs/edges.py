@@ -31,7 +31,7 @@ class Needs(msgspec.Struct, frozen=True):
     def of(cls, field: str, above: Sequence["Needs"], nodes: Sequence[Node[Any]], when: When) -> Self:
         """Of a node that waits for these."""
         if not nodes and when is not When.COMPLETED:
-            raise InvalidOption(f"{field}.when", f"{when} says nothing without after=[...]")
+            raise InvalidOption(f"{field}.when", f"{when} has no effect without after=[...]")
         if when is When.DEAD and len(nodes) > MAX_WATCHED:
             problem = (
                 f"has {len(nodes):,} nodes for when='dead', the limit is {MAX_WATCHED}: use a group with on_dead"
@@ -59,7 +59,7 @@ class Needs(msgspec.Struct, frozen=True):
                 problem = f"takes the result of {node.name!r}, which cannot be there when this node runs"
                 raise InvalidOption(f"{field}.{param}", problem)
         if found.completed & found.lost:
-            raise InvalidOption(f"{field}.after", "cannot all be met: a node would have to complete, and not to")
+            raise InvalidOption(f"{field}.after", "cannot all be met: a node would have to complete and not complete")
         return found
 
 
@@ -71,19 +71,13 @@ class Edges(msgspec.Struct, frozen=True):
     data: tuple[ResultParam, ...]
     needs: Needs
 
-    @property
-    def is_direct_end(self) -> bool:
-        """Whether the node's own job waits for the ends, without a join."""
-        return self.when is When.ENDED and not self.data and len(self.after) <= MAX_DIRECT
-
 
 def gate(flow: JobId, number: int, edges: Edges, queue: str, fresh: str) -> tuple[list[NewJob], JobId | None]:
-    """The joins before a node of several jobs, and the one job that these wait for; None: nothing."""
+    """The joins before a node of several jobs, and the one job that those wait for; None if they wait for none."""
     joins, parents = joined(flow, number, edges, queue, fresh)
-    if not parents or (len(parents) == 1 and not edges.is_direct_end):
+    if len(parents) <= 1:
         return joins, parents[0] if parents else None
-    payload = {"when": str(When.ENDED if edges.is_direct_end else When.COMPLETED)}
-    joins.append(_join(join_id(flow, number, len(joins)), flow, parents, payload, queue, fresh))
+    joins.append(_join(join_id(flow, number, len(joins)), flow, parents, {"when": "completed"}, queue, fresh))
     return joins, joins[-1].id
 
 
@@ -106,11 +100,13 @@ def joined(
             return joins, (*data, join(waits, When.DEAD, of=waits))
         every = join(waits, When.COMPLETED)
         return joins, (*data, join([every], When.DEAD, of=waits, all_of=every))
-    if edges.is_direct_end or (edges.when is When.COMPLETED and len(waits) + len(data) <= MAX_DIRECT):
+    if edges.when is When.COMPLETED and len(waits) + len(data) <= MAX_DIRECT:
         return joins, (*data, *waits)
     for start in range(0, len(waits), MAX_DIRECT):
         waits_for = waits[start : start + MAX_DIRECT]
-        data = (*data, join(waits_for, edges.when))
+        # A node that has ended may be retried while others are waited for: the join looks at them again.
+        again = {"of": waits_for} if edges.when is When.ENDED else {}
+        data = (*data, join(waits_for, edges.when, **again))
     return joins, data
 
 

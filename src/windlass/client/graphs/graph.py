@@ -16,11 +16,12 @@ from windlass.client.graphs.node import MapNode, Node, NodeResult
 from windlass.client.groups.group import Group
 from windlass.client.runtime.portal import Portal, as_list, blocking, refuse_on_loop
 from windlass.client.runtime.process_id import this_process
+from windlass.client.tasks.joint import check_call_connection
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob
 from windlass.core.codec import encode
 from windlass.core.graphs.ids import FLOW_TYPE, MAX_NODES, map_id, node_id
 from windlass.core.graphs.rules import FlowPayload, When, ends_to_meta, name_to_meta
-from windlass.core.groups.ids import named_group_id, new_group_id
+from windlass.core.groups.ids import Role, named_group_id, new_group_id
 from windlass.core.groups.rules import MIN_POLL
 from windlass.core.ids import JobId
 from windlass.core.jobs.idempotency import OnConflict
@@ -33,6 +34,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 Condition = Literal["completed", "dead", "ended"]
 MAX_NAME_BYTES = 200
+GIVE_FLOW = "give it to the flow, app.flow(name, connection=...)"
 _UNNAMED = re.compile(r"#[0-9]+$")
 
 
@@ -51,7 +53,7 @@ class Graph:
         self._by_id: dict[JobId, Node[Any]] = {}
         """Also by the job that adds the members of a map."""
         self._maps: dict[JobId, int] = {}
-        """Places of the last jobs of maps."""
+        """The index in `_jobs` of the last job of each map."""
         self._jobs: list[NewJob] = []
         self._needs: list[Needs] = []
         self._handle: FlowHandle[None] | None = None
@@ -73,14 +75,14 @@ class Graph:
         """
         label = self._label(name, "group" if isinstance(job, Group) else getattr(job, "type", "job"))
         number = len(self._nodes)
-        node: Node[T] = Node(self.id, number, node_id(self.id, number), label)
+        node: Node[T] = Node(self.id, number, node_id(self.id, number), label, _returns(job))
         if isinstance(job, Group):
             edges = self._edges(label, after, when, ())
             *jobs, ends = group_jobs(node, job, edges, self._fresh)
             meta = None if name is None else name_to_meta(None, name)
             self._keep(node, edges, [*jobs, msgspec.structs.replace(ends, meta=meta)])
             return node
-        _check_job(job, label)
+        _check_job(job, label, self._connection)
         edges = self._edges(label, after, when, job.result_params)
         self._store(node, job, edges, explicit=name is not None)
         return node
@@ -102,13 +104,14 @@ class Graph:
         label = self._label(name, getattr(task, "type", "map"))
         if not isinstance(task, Task):
             raise InvalidOption(f"node {label!r}", f"must map a task, not {type(task).__name__}")
+        check_call_connection(task, f"node {label!r}", self._connection, GIVE_FLOW)
         if not isinstance(over, NodeResult) or over.source != over.node.id:
             raise InvalidOption(
                 f"node {label!r}.over", "must be node.result; for a list that is known use group(...)"
             )
         number = len(self._nodes)
         members = map_id(self.id, number)
-        node: MapNode[R] = MapNode(self.id, number, node_id(self.id, number), label, members)
+        node: MapNode[R] = MapNode(self.id, number, node_id(self.id, number), label, members, task.definition.returns)
         edges = self._edges(label, after, "completed", (("items", over.source),))
         adds, ends = map_jobs(node, task, arguments, over.source)
         joins, parents = joined(self.id, number, edges, adds.queue, self._fresh)
@@ -125,7 +128,6 @@ class Graph:
             id=node.id,
             parent=self.id,
             parents=parents,
-            when_ended=edges.is_direct_end,
             flow=self.id,
             fresh=self._fresh,
             meta=ends_to_meta(meta) if edges.when is When.ENDED else meta,
@@ -157,7 +159,7 @@ class Graph:
             if _UNNAMED.search(name):
                 raise InvalidOption(f"node {name!r}", "may not end with # and a number: nodes without a name do")
             if name in self._nodes:
-                raise InvalidOption(f"node {name!r}", "is there twice: give one of them another name")
+                raise InvalidOption(f"node {name!r}", "exists already: give one of them another name")
             return name
         return f"{type_}#{len(self._nodes)}"
 
@@ -175,7 +177,7 @@ class Graph:
         for param, source in params:
             if not source:
                 raise InvalidOption(
-                    f"{field}.{param}", "is PREVIOUS, which there is only in chain(...): use node.result"
+                    f"{field}.{param}", "is PREVIOUS, which exists only in chain(...): use node.result"
                 )
             if source not in self._by_id:
                 raise InvalidOption(f"{field}.{param}", "is the result of a node of another flow")
@@ -213,12 +215,15 @@ class Graph:
         """Store all nodes, or nothing, as the end of the block does. A flow with this name is not stored again."""
         if not self._nodes:
             raise InvalidOption("flow", "has no nodes: nothing would run")
-        jobs = [self._own_job(), *self._jobs]
-        if self.name and self._connection is None and await self._check_same():
-            jobs = jobs[:1]  # nodes of a flow that is over may be dropped already: they would run again
+        is_finished = bool(self.name) and await self._check_same()
+        # Nodes of a finished flow may be dropped already: stored again, they would run again.
+        jobs = [self._own_job(), *([] if is_finished else self._jobs)]
         handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs), self._connection)
+        if handles[0].existing and self.name:
+            await self._check_same()  # it may have been stored since the check, with other nodes
         nodes = {name: node.id for name, node in self._nodes.items()}
-        self._handle = FlowHandle(handles[0]._home, self.id, handles[0].existing, Any, nodes)
+        kinds = {name: node._returns for name, node in self._nodes.items()}
+        self._handle = FlowHandle(handles[0]._home, self.id, handles[0].existing, Any, nodes, kinds)
         return self._handle
 
     enqueue = blocking(aenqueue, here=lambda flow: flow._connection is not None)
@@ -251,8 +256,8 @@ class Graph:
         return sha256(msgspec.json.encode(shape)).hexdigest()[:32]
 
     async def _check_same(self) -> bool:
-        """Whether it is stored, and over; raises InvalidOption if what is stored is something else."""
-        found = (await (await self._enqueuer._ready()).operator.get([self.id]))[0]
+        """Whether it is stored and finished; raises InvalidOption if what is stored is something else."""
+        found = (await self._enqueuer._stored([self.id], self._connection))[0]
         if found is None or not isinstance(found.payload, dict):
             return False
         if found.type != FLOW_TYPE or found.payload.get("digest") != self._digest():
@@ -273,7 +278,13 @@ def _nodes_in(after: Any, field: str) -> list[Any]:
     return found
 
 
-def _check_job(job: object, label: str) -> None:
+def _returns(job: object) -> Any:
+    """The type of a node's result; that of a group is the result of `then`."""
+    last = job._callbacks.get(Role.THEN) if isinstance(job, Group) else job
+    return last.task.definition.returns if isinstance(last, TaskJob) else Any
+
+
+def _check_job(job: object, label: str, connection: object) -> None:
     """The flow decides about ids and parents."""
     field = f"node {label!r}"
     if not isinstance(job, TaskJob):
@@ -284,3 +295,4 @@ def _check_job(job: object, label: str) -> None:
         raise InvalidOption(f"{field}.parent", "cannot be given: that is the flow")
     if job.on_conflict is OnConflict.REPLACE:
         raise InvalidOption(f"{field}.on_conflict", "cannot be replace in a flow: a job that runs stays")
+    check_call_connection(job, field, connection, GIVE_FLOW)

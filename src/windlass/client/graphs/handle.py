@@ -18,16 +18,18 @@ class FlowHandle(Handle[T], Generic[T], eq=False):
 
     nodes: dict[str, JobId] | None = None
     """Their ids by name."""
+    _kinds: dict[str, Any] | None = None
+    """What they return, by name."""
 
     def __repr__(self) -> str:
         return f"FlowHandle({self.id!r}, {len(self.nodes or ())} nodes)"
 
     def node(self, node: str | Node[R]) -> Handle[R]:
-        """The job of a node, by its name too."""
+        """The handle on the job of a node, which is given by itself or by its name."""
         name = node.name if isinstance(node, Node) else node
         if name not in (nodes := self.nodes or {}):
             raise InvalidOption("node", f"the flow has no node {name!r}")
-        return Handle(self._home, nodes[name])
+        return Handle(self._home, nodes[name], self.existing, (self._kinds or {}).get(name, Any))
 
     async def acancel(self, reason: str = CANCELLED) -> Job:
         """Cancel the flow, like `app.flows.cancel`; returns the flow's job."""

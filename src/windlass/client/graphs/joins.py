@@ -17,7 +17,7 @@ from windlass.errors import BlobUnavailable, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import OperatorStore
 
 MAX_STEPS = 10_000
-"""Of the search for what a node was cancelled because of: no more nodes are in a graph."""
+"""The limit of the search for the cause of a cancellation: a graph has no more nodes."""
 
 
 async def join_nodes(
@@ -28,17 +28,22 @@ async def join_nodes(
     results: Any = None,
     value: Any = None,
 ) -> Any:
-    """Return if the node behind it may run; raise Cancel if its condition cannot be met, Snooze if that is open.
+    """Return if the node behind it may run; raise Cancel if its condition cannot be met, Snooze while that
+    is undecided.
 
     `all_of` is the join that completes if all nodes do: they themselves may be dropped by then. With `results`, a
     reference to those of the members of a node, it returns them as a list; `value` it passes on.
     """
     if results is not None:
         return await _as_list(Results.restore_from_json(Results, results))
-    if When(when) is not When.DEAD:
+    if not of:
         return value
     try:
         operator = (await entered.get().home._ready()).operator
+        if When(when) is When.ENDED:
+            if all(job is None or job.finished for job in await operator.get(of)):
+                return None
+            raise Snooze(seconds_until_next_look(ctx.job.snoozes))
         if all_of and await _has_completed(operator, all_of):
             raise Cancel(unmet_reason(of[0], Status.COMPLETED))
         jobs = await operator.get(of)

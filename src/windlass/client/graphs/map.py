@@ -12,7 +12,8 @@ from windlass.client.tasks.context import Context, entered
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.client.tasks.task import Task
 from windlass.core.codec import check_json, encode
-from windlass.core.control import Cancel, Dead, Retry, Snooze
+from windlass.core.control import Cancel, Dead, Snooze
+from windlass.core.flow.rate import parse_rate
 from windlass.core.graphs.ids import JOIN_TYPE, MAP_TYPE
 from windlass.core.groups.ids import MAX_MEMBERS, member_id, member_index
 from windlass.core.groups.rules import (
@@ -32,8 +33,8 @@ PORTION = 1000
 """Members that are enqueued at once."""
 ASKED = "its map was cancelled"
 _KEPT = (
-    *("queue", "priority", "delay", "max_attempts", "timeout", "expires", "tenant", "tags", "meta"),
-    *("concurrency_key", "key_limit", "key_strict", "rate_cost"),
+    *("queue", "priority", "delay", "run_at", "max_attempts", "timeout", "expires", "expires_at"),
+    *("tenant", "tags", "meta", "concurrency_key", "key_limit", "key_strict", "key_rate", "rate_cost"),
 )
 """Options of the members."""
 
@@ -67,16 +68,19 @@ def map_jobs(
 def _options(
     node: MapNode[Any], task: Task[Any, Any, Any], arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str]:
-    """Of the members, and the parameter that gets the element."""
+    """The options of the members, and the parameter that gets the element."""
     field, param = f"node {node.name!r}", task.definition.signature.first
     if param is None:
         raise InvalidOption(field, f"{task.type} has no parameter for the element")
+    if param in arguments:
+        raise InvalidOption(f"{field}.{param}", "cannot be given: the first parameter gets the element")
     for name, value in arguments.items():
         check_json(value, f"{field}.{name}")
     probe = task._made(task.definition.signature.bind((), {param: PREVIOUS, **arguments}))
     if probe.idempotency_key is not None or not probe.fresh:
         raise InvalidOption(field, "cannot map a task with an id or an idempotency_key: it is the same for all")
     kept = {name: getattr(probe, name) for name in _KEPT}
+    kept["key_rate"] = None if probe.key_rate is None else str(probe.key_rate)
     return {name: value for name, value in kept.items() if value is not None}, param
 
 
@@ -133,18 +137,23 @@ async def _end_of(operator: OperatorStore, id_: JobId) -> MemberState:
 async def _add(
     home: Any, ctx: Context, group: JobId, type_: str, items: Sequence[Any], payload_of: Any, options: dict[str, Any]
 ) -> None:
-    """All are made before the first is stored: an element that does not fit the task adds nothing."""
+    """All are made before the first is stored: an element that does not fit the task adds nothing.
+
+    A process without the task, such as a server of REST workers, cannot tell: there the worker refuses it.
+    """
     task = home.tasks.get(type_)
-    if task is None:
-        raise Retry(after=5, reason=f"this worker's app has no task {type_!r}")
     fields = {**options, **({"tags": tuple(options["tags"])} if "tags" in options else {})}
+    fields |= {"key_rate": parse_rate(options["key_rate"], "key_rate")} if "key_rate" in options else {}
     jobs = []
     for index, item in enumerate(items):
+        own = {**fields, "id": member_id(group, index), "parent": group, "flow": ctx.job.flow, "fresh": ""}
         try:
-            made = task._job_of(payload_of(item))
+            if task is None:
+                jobs.append(NewJob(type=type_, payload=encode(payload_of(item), "payload"), **own))
+            else:
+                jobs.append(task._job_of(payload_of(item)).plain(**own))
         except InvalidInput as error:
             raise Dead(f"element {index} of the result to map does not fit: {error}") from error
-        jobs.append(made.plain(**fields, id=member_id(group, index), parent=group, flow=ctx.job.flow, fresh=""))
     for start in range(0, len(jobs), PORTION):
         part = jobs[start : start + PORTION]
         await home._enqueue_jobs(part, [Any] * len(part))
@@ -152,7 +161,7 @@ async def _add(
 
 
 async def _check_wanted(operator: OperatorStore, ctx: Context, group: JobId) -> None:
-    """A cancel of the flow meanwhile has cancelled the members that it found: these come after them."""
+    """If the flow was cancelled meanwhile, cancel the members that were added after that too."""
     own = (await operator.get([ctx.job.id]))[0]
     if own is None or own.cancel_requested:
         await cancel_members(operator, group, ALIVE, ASKED)

@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from windlass.core.graphs.ids import node_number
-from windlass.core.graphs.rules import is_unmet
+from windlass.core.graphs.ids import node_id, node_number
+from windlass.core.graphs.rules import is_unmet, name_in_meta, node_ended_reason
 from windlass.core.groups.ids import before_member, member_index
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import parent_in_reason
 from windlass.core.jobs.job import Job
-from windlass.core.status import Status
+from windlass.core.status import FINISHED, Status
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
@@ -37,18 +37,29 @@ async def count_nodes(operator: OperatorStore, flow: JobId, status: Sequence[Sta
     return found
 
 
+async def dropped_nodes(operator: OperatorStore, flow: JobId, nodes: int) -> dict[JobId, str | None]:
+    """Nodes that are not kept, of a flow without live ones, and how they had ended; None: that is unknown."""
+    kept = {id_ async for ids in member_ids(operator, flow, tuple(FINISHED)) for id_ in ids}
+    missing = [id_ for number in range(nodes) if (id_ := node_id(flow, number)) not in kept]
+    found: dict[JobId, str | None] = {}
+    for start in range(0, len(missing), PAGE):
+        page = missing[start : start + PAGE]
+        found |= zip(page, await operator.outcomes(page), strict=True)
+    return found
+
+
 async def first_lost(operator: OperatorStore, flow: JobId) -> str | None:
-    """Why the flow did not go well: a node that is dead, or was cancelled for its own sake; None if it did."""
+    """Why the flow is lost: a node is dead, or was cancelled, and not with another; None if it is not lost."""
     async for jobs in member_jobs(operator, flow, (Status.DEAD, Status.CANCELLED)):
         causes = await _causes(operator, flow, jobs)
         for job in jobs:
             if causes.get(job.id) is None and not is_unmet(job.reason):
-                return f"its member {job.id} is {job.status}" + (f": {job.reason}" if job.reason else "")
+                return node_ended_reason(job.id, name_in_meta(job.meta), job.status, job.reason)
     return None
 
 
 async def _causes(operator: OperatorStore, flow: JobId, jobs: Sequence[Job]) -> dict[JobId, JobId | None]:
-    """The jobs of the graph with which these were cancelled; None: for their own sake.
+    """The jobs of the graph with which these were cancelled; None: with none.
 
     Between a node that is a group or a map and that job are the jobs of the group.
     """

@@ -1,5 +1,6 @@
 """A node of a graph, and what stands for its result in the arguments of another."""
 
+from types import GenericAlias
 from typing import Any, Generic, TypeVar, cast
 
 from windlass.client.groups.results import Results
@@ -22,8 +23,9 @@ class NodeResult(Placeholder):
 class Node(Generic[T]):
     """A job of a flow: give it to `after=`, and its `result` to the job of another node."""
 
-    def __init__(self, flow: JobId, number: int, id: JobId, name: str) -> None:
+    def __init__(self, flow: JobId, number: int, id: JobId, name: str, returns: Any = Any) -> None:
         self.flow, self.number, self.id, self.name = flow, number, id, name
+        self._returns = returns
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"
@@ -37,8 +39,8 @@ class Node(Generic[T]):
 class MapNode(Node[list[T]]):
     """A node with a job per element; its result is the list of their results, in the order of the elements."""
 
-    def __init__(self, flow: JobId, number: int, id: JobId, name: str, members: JobId) -> None:
-        super().__init__(flow, number, id, name)
+    def __init__(self, flow: JobId, number: int, id: JobId, name: str, members: JobId, returns: Any = Any) -> None:
+        super().__init__(flow, number, id, name, GenericAlias(list, (returns,)))
         self.members = members
 
     @property

@@ -6,7 +6,7 @@ from windlass.client.graphs.members import PAGE, Skips, member_ids
 from windlass.client.graphs.verbs import payload_of
 from windlass.client.groups.members import pages_of
 from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
-from windlass.core.graphs.rules import When, ends_in_meta, name_in_meta
+from windlass.core.graphs.rules import When, name_in_meta
 from windlass.core.graphs.tree import FlowEdge, FlowNode, FlowTree
 from windlass.core.groups.ids import GROUP_TYPE, Role, callback_id, member_index
 from windlass.core.ids import JobId
@@ -46,8 +46,8 @@ async def group_tree(operator: OperatorStore, job: Job, limit: int) -> FlowTree:
         ids += page
         if len(ids) > limit:
             break
-    told = job.progress.total if job.progress is not None else None
-    size = max(size, int(told or 0), len(ids))
+    total = job.progress.total if job.progress is not None else None
+    size = max(size, int(total or 0), len(ids))
     found = await _get(operator, ids[:limit])
     members = [_plain_node(_member_name(job.id, each), each) for _, each in sorted(found.items())]
     callbacks = await operator.get([callback_id(job.id, role) for role in Role])
@@ -131,10 +131,7 @@ class _Shape:
     def _edges(self, job: Job) -> Iterable[FlowEdge]:
         if adds := self._adds(job):
             return self._through(adds.parents, When.COMPLETED)
-        # With joins of its own, these wait for ends, and the other parents are those whose results it takes.
-        joins = [id_ for id_ in job.parents if id_ in self._members and id_ not in self._nodes]
-        is_direct_end = ends_in_meta(job.meta) and not joins
-        return self._through(job.parents, When.ENDED if is_direct_end else When.COMPLETED)
+        return self._through(job.parents, When.COMPLETED)
 
     def _through(self, parents: Sequence[JobId], when: When) -> Iterator[FlowEdge]:
         """The nodes that these jobs are, or that joins among them stand for."""

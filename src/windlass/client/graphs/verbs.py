@@ -21,7 +21,7 @@ from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter
 
 MAX_RETRIED = 50
-"""In one call: a store may have to look at each with statements of its own."""
+"""Jobs in one call: a store may need several statements for each."""
 AT_WORK = (Status.RUNNING, Status.PENDING, Status.FAILED, Status.SCHEDULED)
 
 
@@ -34,7 +34,7 @@ def payload_of(job: Job) -> FlowPayload:
 
 
 def graph_record(job: Job) -> Flow:
-    """What the graph's own job tells."""
+    """The record of a flow, from the graph's own job."""
     payload = payload_of(job)
     return Flow(
         id=job.id,
@@ -136,7 +136,7 @@ def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:
     levels: dict[JobId, int] = {}
     found: list[list[Job]] = []
     for job in jobs:
-        # Of a group it is not known which of these it waits for.
+        # The jobs that a group waits for are not among its node's parents.
         before = len(found) if _group_of(flow, job) is not None else 0
         levels[job.id] = level = max([before, *(1 + levels[id_] for id_ in job.parents if id_ in levels)])
         if level == len(found):

@@ -4,35 +4,46 @@ Like a group it is a scheduled job; ends of nodes wake it (`client/groups/ends.p
 by itself, at growing intervals.
 """
 
-from windlass.client.graphs.members import count_nodes, first_lost
-from windlass.client.groups.members import ENDED, first_live
+from collections.abc import Mapping
+
+from windlass.client.graphs.members import count_nodes, dropped_nodes, first_lost
+from windlass.client.groups.members import first_live
 from windlass.client.tasks.context import Context, entered
 from windlass.core.control import Cancel, Snooze
+from windlass.core.graphs.rules import node_ended_reason
 from windlass.core.groups.rules import STORED_WITHIN, seconds_until_next_look
 from windlass.core.ids import JobId
-from windlass.core.moments import to_micros
+from windlass.core.moments import Micros, to_micros
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.contract import OperatorStore
 
 
 async def watch_flow(ctx: Context, flow: str, nodes: int, jobs: int, name: str = "", digest: str = "") -> None:
-    """Return if all nodes have ended well; raise Cancel if one did not, Snooze while one is live."""
+    """Return if all nodes have completed or are skipped; raise Cancel if one is lost, Snooze while one is live."""
     try:
         operator = (await entered.get().home._ready()).operator
         done = await count_nodes(operator, flow, (Status.COMPLETED,))
         await ctx.progress(done, nodes)
-        if await first_live(operator, flow) is None and await _all_stored(operator, ctx, flow, nodes):
-            if (lost := await first_lost(operator, flow)) is not None:
-                raise Cancel(lost)
-            return
+        if done >= nodes:
+            return  # each was read as completed: the common case needs no more reads
+        if await first_live(operator, flow) is None:
+            dropped = await dropped_nodes(operator, flow, nodes)
+            if None not in dropped.values() or _age(ctx) >= STORED_WITHIN:
+                if (lost := await first_lost(operator, flow) or _lost_before(dropped)) is not None:
+                    raise Cancel(lost)
+                return
     except StoreUnavailable:
         pass  # it looks again, as if nothing were known
     raise Snooze(seconds_until_next_look(ctx.job.snoozes))
 
 
-async def _all_stored(operator: OperatorStore, ctx: Context, flow: JobId, nodes: int) -> bool:
-    """An enqueue over several queues takes a while to store every node. Later, one that is missing was dropped."""
+def _age(ctx: Context) -> Micros:
+    """The age of the flow at this claim. After STORED_WITHIN every node was stored: an unknown one was dropped."""
     job = ctx.job
-    age = to_micros(job.claimed_at or job.created_at) - to_micros(job.created_at)
-    return age >= STORED_WITHIN or await count_nodes(operator, flow, ENDED) >= nodes
+    return to_micros(job.claimed_at or job.created_at) - to_micros(job.created_at)
+
+
+def _lost_before(dropped: Mapping[JobId, str | None]) -> str | None:
+    """The reason of a flow with a dropped node that was dead; a cancelled one may have been skipped."""
+    dead = next((id_ for id_, outcome in dropped.items() if outcome == Status.DEAD), None)
+    return None if dead is None else node_ended_reason(dead, None, Status.DEAD, "it is not kept any more")

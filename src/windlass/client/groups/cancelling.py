@@ -17,9 +17,8 @@ async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> No
     await operator.cancel([group], reason)
     await cancel_members(operator, group, ALIVE, reason)
     job = (await operator.get([group]))[0]
-    if (
-        job is not None and job.status is Status.COMPLETED
-    ):  # else it is cancelled with the group, and comes back with it
+    if job is not None and job.status is Status.COMPLETED:
+        # Else `then` is cancelled with the group, and a retry of the group restores it.
         await operator.cancel([callback_id(group, Role.THEN)], reason)
 
 
@@ -32,7 +31,7 @@ async def cancel_members(operator: OperatorStore, group: JobId, status: tuple[St
 
 
 async def _cancel_behind(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:
-    """The jobs of this group that its members stand for; the members are cancelled with them."""
+    """Cancel the jobs of this group that its members stand for; the members are cancelled with them."""
     after: JobId | None = None
     standing = JobFilter(parent=group, status=status, type=MEMBER_TYPE)
     while ids := await operator.select(standing, BATCH, after):

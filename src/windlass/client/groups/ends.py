@@ -1,8 +1,8 @@
 """Ends of members wake the jobs that watch their groups; see `client/groups/watch.py`.
 
 Nothing is counted. After the outcomes of a batch are durable, one read per group asks for a live member. If the last
-members end at the same moment in different processes, the later read finds none. A process that is killed before its
-read leaves a group that looks by itself soon.
+members end at the same moment in different processes, the later read finds none. If a process is killed before its
+read, the group finds the end when it next looks by itself.
 """
 
 import asyncio
@@ -11,21 +11,23 @@ from typing import TypeVar
 
 from windlass.client.groups.members import first_live
 from windlass.core.events import Emit, StoreFailed
-from windlass.core.graphs.ids import WATCHER_TYPES
-from windlass.core.groups.ids import GROUP_TYPE, Role, before, group_of, is_group_id, is_member_id, watcher_id
+from windlass.core.graphs.ids import FLOW_TYPE, WATCHER_TYPES, is_flow
+from windlass.core.groups.ids import GROUP_TYPE, Role, before, is_group_id, is_member_id, is_role_id, watcher_id
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.job import Claimed, Job
+from windlass.core.log_events import FlowEnded
 from windlass.core.status import FINISHED, Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import OperatorStore
+from windlass.store.records import Settled
 
 T = TypeVar("T")
 PAUSE = 0.01
-"""Seconds between two reads: ends that come meanwhile share one. A job that was running when it was woken is woken
-again after it: it may have looked before the last member ended.
+"""Seconds between two reads: ends in between share one. A job that was running when it was woken is woken again
+afterwards: it may have looked before the last member ended.
 """
 LOST_PAUSE = 1.0
-"""Seconds between two wakes of a group for lost members: it may need fewer than all, and counts at each of them."""
+"""Seconds between two wakes of a group for lost members: with `need`, it counts members at each."""
 MAX_WAKES = 500
 MAX_KNOWN = 1000
 
@@ -41,9 +43,9 @@ class GroupEnds:
         lost_pause: float = LOST_PAUSE,
         holds: Callable[[JobId], bool] = lambda group: False,
     ) -> None:
-        """`holds` tells whether this process has a live member of a group: then the group is not over.
+        """`holds` returns whether this process has a live member of a group: then the group is not over.
 
-        The end of that member is noted here too, so nothing is read until then.
+        The end of that member is noted here too, so nothing is read before it.
         """
         self._operator = operator
         self._emit = emit
@@ -52,7 +54,7 @@ class GroupEnds:
         self._touched: dict[JobId, bool] = {}
         """Groups, and whether a member did not complete."""
         self._to_wake: dict[JobId, int] = {}
-        """Jobs, and how often that was tried."""
+        """Jobs to wake, and how often each was woken."""
         self._live: dict[JobId, JobId] = {}
         """By group, an id before the live member that the last read found: members before it have ended."""
         self._resting: dict[JobId, bool] = {}
@@ -61,28 +63,46 @@ class GroupEnds:
         self.quiet = asyncio.Event()
         self.quiet.set()
 
-    def note(self, ended: Iterable[tuple[Claimed, Status]]) -> None:
-        """These outcomes are durable. Jobs of no flow, and without a parent, cost two comparisons."""
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to read or to wake."""
+        return not self._touched and not self._to_wake
+
+    def note(self, ended: Iterable[tuple[Claimed | Job, Status]]) -> None:
+        """Note durable outcomes. A job without a parent and a flow costs two comparisons."""
         for job, status in ended:
             if (job.parent is not None or job.flow is not None) and status in FINISHED:
                 self._ended(job, status)
 
-    def _ended(self, job: Claimed, status: Status) -> None:
+    def note_settled(self, ended: Iterable[tuple[Claimed, Status]], answers: Iterable[Settled]) -> None:
+        """Note outcomes that the store has answered; a stale one is not the end of its job."""
+        self.note(each for each, answer in zip(ended, answers, strict=True) if answer is not Settled.STALE)
+
+    def _ended(self, job: Claimed | Job, status: Status) -> None:
         """The job may be a member of a group, a job that a member stands for, or a group itself."""
         is_lost = status is not Status.COMPLETED
+        if is_flow(job.type, job.id):
+            kind = "graph" if job.type == FLOW_TYPE else "group"
+            self._emit(FlowEnded(flow=job.id, kind=kind, queue=job.queue, status=status))
         if job.type == GROUP_TYPE and is_group_id(job.id):
             self._to_wake |= {watcher_id(job.id, role): 0 for role in (Role.ON_DEAD, Role.ALWAYS)}
         elif job.parent is not None and is_member_id(job.parent, job.id):
             self._touched[job.parent] = self._touched.get(job.parent, False) or is_lost
-        elif is_lost and (group := group_of(job.id, job.parent, job.flow)) is not None:
-            # The member that stands for it was cancelled with it, which no process reports.
-            self._touched[group] = True
+        if is_lost and job.flow is not None and _may_hold_up(job.flow, job.id):
+            # Its dependents, such as a node or a member that stands for it, were cancelled with it, and no process
+            # reports their ends.
+            self._touched[job.flow] = True
         if self._touched or self._to_wake:
             self.quiet.clear()
             self._added.set()
 
+    def begin_after(self, job: Job) -> None:
+        """Look for a live member behind this one first: those before it may be many that have ended too."""
+        if job.parent is not None and is_member_id(job.parent, job.id):
+            self._live[job.parent] = job.id
+
     async def run(self) -> None:
-        """Until cancelled."""
+        """Check noted groups until cancelled."""
         while True:
             await self._added.wait()
             try:
@@ -90,14 +110,14 @@ class GroupEnds:
             except StoreUnavailable as error:
                 # The groups look by themselves later.
                 self._touched, self._to_wake = {}, {}
-                self._emit(StoreFailed(doing="waking groups", problem=str(error)))
-            if not self._touched and not self._to_wake:
+                self._emit(StoreFailed(doing="waking groups", problem=str(error), retried=False))
+            if self.idle:
                 self._added.clear()
                 self.quiet.set()
             await asyncio.sleep(PAUSE)
 
     async def check(self) -> None:
-        """Read what has become of the groups, and wake the jobs that have to look."""
+        """Read the noted groups, and wake the jobs that have to look."""
         touched, self._touched = self._touched, {}
         for group, lost in touched.items():
             over = not self._holds(group) and not await self._has_live(group)
@@ -109,14 +129,14 @@ class GroupEnds:
             await self._wake()
 
     async def _has_live(self, group: JobId) -> bool:
-        """A member that is live again, before the one that the last read found, is found when the group looks."""
+        """Read from the member on that was live last time; the group itself finds an earlier one that was retried."""
         found = await first_live(self._operator, group, self._live.pop(group, None))
         if found is not None:
             _remember(self._live, group, before(found))
         return found is not None
 
     def _wake_for_lost(self, group: JobId) -> None:
-        """At once for the first lost member, for the following ones together, after a pause."""
+        """Wake it at once for the first lost member, and once after a pause for all that follow."""
         if not self._lost_pause or group not in self._resting:
             self._to_wake[group] = 0
         if self._lost_pause:
@@ -126,14 +146,14 @@ class GroupEnds:
             self._resting[group] = lost_again
 
     def _rested(self, group: JobId) -> None:
-        """The pause is over: if more members were lost meanwhile, the group is woken again."""
+        """End the pause: if more members were lost meanwhile, the group is woken again."""
         if self._resting.pop(group):
             self._touched[group] = True
             self.quiet.clear()
             self._added.set()
 
     async def _wake(self) -> None:
-        """Make them due now. One that is running may have looked too early, so it is woken again afterwards."""
+        """Make them due now. One that is running may have looked too early, and is woken again afterwards."""
         tries, self._to_wake = self._to_wake, {}
         groups = [
             job.id for job in await self._operator.get(list(tries)) if job is not None and job.type in WATCHER_TYPES
@@ -143,8 +163,13 @@ class GroupEnds:
                 self._to_wake.setdefault(moved.id, tries[moved.id] + 1)
 
 
+def _may_hold_up(flow: JobId, id_: JobId) -> bool:
+    """Whether a group or graph may wait for a job of it; callbacks run when it has ended."""
+    return flow != id_ and is_group_id(flow) and not is_role_id(flow, id_)
+
+
 def _remember(known: dict[JobId, T], group: JobId, value: T) -> None:
-    """Of the latest groups only."""
+    """Keep the value of a group, for the latest MAX_KNOWN groups."""
     known.pop(group, None)
     if len(known) >= MAX_KNOWN:
         known.pop(next(iter(known)))

@@ -68,9 +68,9 @@ class Group(Generic[T]):
         self._rules, self._callbacks = rules, callbacks
         self._parts: list[Part] = []
         self._source: Iterator[Any] | None = None
-        """The members that are not read yet, of an iterable that is no list."""
+        """The members that are not read yet, if they come from neither a list nor a tuple."""
         self.jobs: tuple[NewJob, ...] = ()
-        """All of its jobs, if they come from a list: it is checked as a whole when the group is made."""
+        """All of its jobs, if its members come from a list: that is checked as a whole when the group is made."""
         if isinstance(parts, list | tuple):
             self._keep(parts)
             self.jobs = tuple(self._linked().jobs)
@@ -122,7 +122,7 @@ class Group(Generic[T]):
     def _next_portion(self) -> list[Part]:
         """The next members of a stream: the first portion is read already.
 
-        Others are shorter if they take long: a group to which nothing is added is given up.
+        A later one ends after TOUCH_SECONDS: a group to which nothing is added for an hour is abandoned.
         """
         assert self._source is not None
         portion, self._parts = self._parts, []
@@ -158,16 +158,22 @@ class Group(Generic[T]):
             jobs += plan.member(index, part)
         return Linked(jobs, plan.end)
 
-    async def _store(self, connection: object) -> GroupHandle[T]:
+    async def _unstored(self, connection: object = None) -> list[NewJob]:
+        """Its jobs, without those that need not be stored again; raises InvalidOption if its name is taken."""
         jobs = list(self.jobs or self._linked().jobs)
         check_no_previous(jobs)
-        if self._rules.name and connection is None:
-            is_over = await self._check_same()
-            # Members of a group that is over may be dropped already: they would run again, for nothing.
-            jobs = jobs[:1] if is_over else await without_stored(self._enqueuer, jobs)
-        returns: list[Any] = [Any] * len(jobs)
-        found = await self._enqueuer._enqueue_jobs(jobs, returns, connection)
-        # The group comes first.
+        if not self._rules.name:
+            return jobs
+        # Members of a finished group may be dropped already: stored again, they would run again.
+        is_finished = await self._check_same(connection)
+        return jobs[:1] if is_finished else await without_stored(self._enqueuer, jobs, connection)
+
+    async def _store(self, connection: object) -> GroupHandle[T]:
+        jobs = await self._unstored(connection)
+        found = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs), connection)
+        # The group comes first. An existing one may have been stored since the check, with other members.
+        if found[0].existing and self._rules.name:
+            await self._check_same(connection)
         return self._handle(found[0]._home, existing=found[0].existing)
 
     def _handle(self, home: Any, *, existing: bool) -> GroupHandle[T]:
@@ -176,14 +182,14 @@ class Group(Generic[T]):
 
     @property
     def _returns(self) -> Any:
-        """What the members return, if all do the same."""
+        """What the members return, if all are of one task."""
         jobs = [part if isinstance(part, TaskJob) else part._last for part in self._parts]
         kinds = {job.type: job.task.definition.returns for job in jobs}
         return next(iter(kinds.values())) if len(kinds) == 1 else Any
 
-    async def _check_same(self) -> bool:
-        """Whether it is stored, and over; raises InvalidOption if what is stored is something else."""
-        found = (await (await self._enqueuer._ready()).operator.get([self.id]))[0]
+    async def _check_same(self, connection: object) -> bool:
+        """Whether it is stored and finished; raises InvalidOption if what is stored is something else."""
+        found = (await self._enqueuer._stored([self.id], connection))[0]
         if found is None:
             return False
         check_group(found, self._rules.name)
@@ -276,9 +282,9 @@ def group(
     yours: a group with it is stored once, however often it is enqueued. A list is stored as a whole; of any other
     iterable, such as a generator, members run while more of them are read.
 
-    With `need`, a number or a share such as "95%", `then` runs if as many have completed when all have ended, and
+    With `need`, a number or a share such as "95%", `then` runs if that many have completed when all have ended, and
     `on_dead` as soon as that is out of reach; `rest="cancel"` then cancels members that have not started. `within` is
-    how long the group may take: then live members are cancelled. `max_running` members run at once, at most.
+    how long the group may take; after that live members are cancelled. `max_running` members run at once, at most.
     """
     rules = made_rules(id, options)
     return Group(_id(rules), rules, made_callbacks(then, options), jobs)

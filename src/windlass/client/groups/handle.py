@@ -37,8 +37,8 @@ class GroupHandle(Handle[T], eq=False):
         if self.then is not None:
             found: T = await self.then.aresult(timeout)
             return found
-        told: Any = await Handle(self._home, self.id).aresult(timeout)
-        size, added = (told[SIZE], told.get(ADDED, 0)) if isinstance(told, dict) else (self.size, 0)
+        result: Any = await Handle(self._home, self.id).aresult(timeout)
+        size, added = (result[SIZE], result.get(ADDED, 0)) if isinstance(result, dict) else (self.size, 0)
         return cast("T", Results(self._home, self.id, size, self._returns, added=added))
 
     async def acancel(self, reason: str = CANCELLED) -> Job:

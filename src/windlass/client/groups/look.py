@@ -2,7 +2,16 @@
 
 import msgspec
 
-from windlass.client.groups.members import ENDED, LOST, Walk, count_added, first_live, first_lost, has_added
+from windlass.client.groups.members import (
+    ENDED,
+    LOST,
+    Walk,
+    count_added,
+    first_live,
+    first_live_outside,
+    first_lost,
+    has_added,
+)
 from windlass.client.groups.opening import Opening, read_opening
 from windlass.core.groups.ids import Role, before_added, member_index
 from windlass.core.groups.need import allowed_losses
@@ -11,7 +20,7 @@ from windlass.core.moments import Micros
 from windlass.store.contract import OperatorStore, Store
 
 ANY_NUMBER = 1 << 40
-"""More than members of a group can be lost."""
+"""More than a group can have members."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -66,7 +75,7 @@ class Look:
         if one_look and not await has_added(self._operator, self._group.group):
             # All of them were seen in this look: the common case needs no more reads.
             return Seen(ended=True, known=now_known, size=walk.done)
-        if (live := await first_live(self._operator, self._group.group)) is not None:
+        if (live := await first_live_outside(self._operator, self._group.group, start.done, walk.done)) is not None:
             index = member_index(self._group.group, live)
             again = now_known if index is None or index >= walk.done else Known() if counts_lost else Known(index)
             lost = None if grows else await self._lost_added(allowed, walk)

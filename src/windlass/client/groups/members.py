@@ -14,15 +14,23 @@ PAGE = 1000
 MAX_AHEAD = 10
 """Pages of lost members that are read behind a live one."""
 MAX_FOREIGN = 10
-"""Children of a group that are not its members, and are skipped."""
+"""Children of a group that are skipped, such as callbacks: they sort after its members."""
 LOST = (Status.CANCELLED, Status.DEAD)
 ALIVE = tuple(sorted(LIVE))
 ENDED = tuple(sorted(FINISHED))
 
 
-async def first_live(operator: OperatorStore, group: JobId, after: JobId | None = None) -> JobId | None:
-    """The live member with the lowest id, after a given one; None: all have ended."""
-    return await _first(operator, group, ALIVE, after)
+async def first_live(
+    operator: OperatorStore, group: JobId, after: JobId | None = None, before: JobId | None = None
+) -> JobId | None:
+    """The live member with the lowest id, after and before given ones; None: all have ended."""
+    return await _first(operator, group, ALIVE, after, before)
+
+
+async def first_live_outside(operator: OperatorStore, group: JobId, start: int, end: int) -> JobId | None:
+    """The same, without members of these indexes, which the caller has just read."""
+    found = await first_live(operator, group, before=member_id(group, start)) if start else None
+    return found or await first_live(operator, group, after=before_member(group, end))
 
 
 async def first_lost(operator: OperatorStore, group: JobId, after: JobId | None = None) -> str | None:
@@ -40,15 +48,19 @@ async def lost_reason(operator: OperatorStore, group: JobId, id_: JobId) -> str 
 
 
 async def _first(
-    operator: OperatorStore, group: JobId, status: tuple[Status, ...], after: JobId | None
+    operator: OperatorStore,
+    group: JobId,
+    status: tuple[Status, ...],
+    after: JobId | None,
+    before: JobId | None = None,
 ) -> JobId | None:
-    """Read one by one: a store may have to look at every child to find a second one.
+    """Read one at a time: a store may have to read every child to find a second one.
 
     Ids of members sort before those of callbacks, which are children of the group too.
     """
     start = max(after or "", before_member(group, 0))
     for _ in range(MAX_FOREIGN):
-        found = await operator.select(JobFilter(parent=group, status=status), 1, start)
+        found = await operator.select(JobFilter(parent=group, status=status, id_before=before), 1, start)
         if not found or is_member_id(group, found[0]):
             return found[0] if found else None
         start = found[0]
@@ -71,7 +83,7 @@ class Walk:
     def __init__(
         self, operator: OperatorStore, group: JobId, size: int | None, *, allowed: int | None, age: Micros
     ) -> None:
-        """Of `allowed` members more may not be lost; None: any number, and they are not counted.
+        """At most `allowed` members may be lost; None: any number, and they are not counted.
 
         Without a size it ends at the first index that is not stored. `age` is that of the group.
         """
@@ -103,18 +115,20 @@ class Walk:
         """One page: where none may be lost, up to the first that did not complete."""
         first, start = self.done, before_member(self._group, self.done)
         counted = (Status.COMPLETED,) if self._allowed == 0 else ENDED
-        found = set(await self._operator.select(JobFilter(parent=self._group, status=counted), PAGE, start))
+        end = member_id(self._group, min(first + PAGE, most))
+        wanted = JobFilter(parent=self._group, status=counted, id_before=end)
+        found = set(await self._operator.select(wanted, PAGE, start))
         while self.done < most and member_id(self._group, self.done) in found:
             self.done += 1
         if self._allowed and self.done > first:
             await self._count_lost(start, member_id(self._group, self.done))
 
     async def _count_lost(self, start: JobId, end: JobId) -> None:
-        ids = await self._operator.select(JobFilter(parent=self._group, status=LOST), PAGE, start)
-        await self._lose([id_ for id_ in ids if id_ < end])
+        wanted = JobFilter(parent=self._group, status=LOST, id_before=end)
+        await self._lose(await self._operator.select(wanted, PAGE, start))
 
     async def _lose(self, ids: list[JobId]) -> None:
-        """These did not complete."""
+        """Count members that did not complete."""
         left = self._left()
         self.lost += len(ids)
         if left is not None and len(ids) > left:
@@ -152,7 +166,7 @@ class Walk:
         self.done += 1
 
     async def _look_ahead(self) -> None:
-        """Behind a live member too many may be lost already."""
+        """Check whether too many members behind a live one are lost."""
         left = self._left()
         if left is None:
             return

@@ -1,16 +1,20 @@
 """An open group: its members are added one after the other, run meanwhile, and end it when it is sealed."""
 
+import asyncio
+import math
 import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from windlass.client.groups.handle import GroupHandle, group_handle
 from windlass.client.groups.members import LOST, first_live
-from windlass.client.groups.opening import open_group, read_opening, seal_group, touch_group
+from windlass.client.groups.opening import begin_group, read_opening, seal_group, touch_group
 from windlass.client.groups.plan import Part, Plan, check_part, queue_of
 from windlass.client.handle import Handle
-from windlass.client.runtime.portal import Portal, blocking
+from windlass.client.runtime.portal import Portal, blocking, refuse_on_loop
+from windlass.client.tasks.joint import check_call_connection
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.task import Enqueuer
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE, Role, member_id, watcher_id
@@ -18,11 +22,42 @@ from windlass.core.groups.rules import ABANDONED
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, NotAllowedNow
+from windlass.native import lock
 from windlass.store.contract import Store
+from windlass.store.drive import running_loop
 
 T = TypeVar("T")
 TOUCH_SECONDS = 60.0
 """How often a producer shows that it is alive."""
+LOCK_SECONDS = 0.002
+"""Between two tries of an event loop to get a lock that another thread holds."""
+
+
+class AddLock:
+    """Lets one add run at a time, on an event loop in the order of the calls, which is that of the members."""
+
+    def __init__(self) -> None:
+        self._of_threads = lock()
+        self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        """An asyncio lock is for one loop; threads may have several."""
+
+    async def __aenter__(self) -> None:
+        if (loop := running_loop()) is None:
+            self._of_threads.acquire()
+            return
+        of_loop = self._of_loops.setdefault(loop, asyncio.Lock())
+        await of_loop.acquire()
+        try:
+            while not self._of_threads.acquire(blocking=False):  # noqa: ASYNC110
+                await asyncio.sleep(LOCK_SECONDS)
+        except BaseException:
+            of_loop.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._of_threads.release()
+        if (loop := running_loop()) is not None:
+            self._of_loops[loop].release()
 
 
 class OpenGroup(Generic[T]):
@@ -42,11 +77,12 @@ class OpenGroup(Generic[T]):
         self.existing = False
         """Whether the group existed before."""
         self._over = False
-        """Whether it had completed: members that are dropped by now would run again."""
+        """Whether it had completed: members that are dropped since would run again."""
         self._begun = False
+        self._adding = AddLock()
         self._touched = time.monotonic()
         self._home: Any = enqueuer
-        """The app, as soon as a handle has told it."""
+        """The app, once a handle has it; until then the enqueuer."""
 
     def __repr__(self) -> str:
         return f"OpenGroup({self._plan.rules.name or self.id!r}, {self.size} members)"
@@ -54,16 +90,23 @@ class OpenGroup(Generic[T]):
     async def aadd(self, job: Part) -> Handle[Any]:
         """Add a member: a job, or a chain. When this returns, it is stored.
 
-        Raises NotAllowedNow if the group is sealed, or was cancelled and does not finish the rest.
+        Raises NotAllowedNow if the group is sealed, or is lost and has `rest="cancel"`.
         """
         (handle,) = await self.aadd_many([job])
         return handle
 
     async def aadd_many(self, jobs: Iterable[Part]) -> list[Handle[Any]]:
         """Add members, all of them or none."""
+        given = list(jobs)
+        async with self._adding:
+            return await self._add(given)
+
+    async def _add(self, jobs: list[Part]) -> list[Handle[Any]]:
         parts = [check_part(part, f"jobs[{place}]") for place, part in enumerate(jobs, self.size)]
         if not parts:
             return []
+        for place, part in enumerate(parts, self.size):
+            check_call_connection(part, f"jobs[{place}]", None, "members are not added in your transaction")
         store = await self._enqueuer._ready()
         frame = [] if self._begun else await self._begin(store, parts)
         members = [job for index, part in enumerate(parts, self.size) for job in self._plan.member(index, part)]
@@ -76,7 +119,11 @@ class OpenGroup(Generic[T]):
         return [found.get(id_) or Handle(self._home, id_, True) for id_ in ids]
 
     async def aseal(self) -> GroupHandle[T]:
-        """No more members come from here: the group ends with the last of them. The end of the block does that."""
+        """Seal the group: it ends after its last member. The end of the block does that."""
+        async with self._adding:
+            return await self._seal()
+
+    async def _seal(self) -> GroupHandle[T]:
         store = await self._enqueuer._ready()
         if not self._begun:
             if not self._plan.callbacks:
@@ -94,29 +141,32 @@ class OpenGroup(Generic[T]):
 
     @property
     def handle(self) -> GroupHandle[T]:
-        """Of the group, with the members that were added so far."""
+        """The handle of the group, with the members that were added so far."""
         return group_handle(
             self._home, self.id, self._plan.callbacks, self.size, existing=self.existing, returns=self._returns
         )
 
     async def _begin(self, store: Store, parts: list[Part]) -> list[NewJob]:
-        """What is stored with the first member. The document comes first: a group without one counts as sealed."""
-        found = (await store.operator.get([self.id]))[0]
+        """The jobs to store with the first member. The document comes first: a group without one counts as sealed."""
+        found = await begin_group(store, self.id)
         self.existing = found is not None
         if found is not None:
-            check_group(found, self._plan.rules.name)
+            self._check_same(found)
             self._over = found.status is Status.COMPLETED
-            if not _is_open(found):
-                raise InvalidOption("id", f"there is a group {self._plan.rules.name!r} that was never open")
-        await open_group(store, self.id, anew=found is None)
+            self._touched = -math.inf  # its last producer may have been silent for nearly an hour
         return [] if found is not None else self._frame(parts)
 
+    def _check_same(self, found: Job) -> None:
+        check_group(found, self._plan.rules.name)
+        if not _is_open(found):
+            raise InvalidOption("id", f"there is a group {self._plan.rules.name!r} that was never open")
+
     def _frame(self, parts: list[Part]) -> list[NewJob]:
-        """The group comes first."""
+        """The jobs of the group without its members, its own job first."""
         return self._plan.frame(queue_of(parts, self._plan.callbacks), None)
 
     async def _check_open(self, store: Store, size: int, *, stored: bool) -> None:
-        """A sealed group takes no more; a cancelled one that cancels its rest neither."""
+        """Refuse more members of a sealed group, and of a lost one with `rest="cancel"`."""
         if not stored:
             return
         if time.monotonic() - self._touched > TOUCH_SECONDS:
@@ -133,12 +183,23 @@ class OpenGroup(Generic[T]):
         jobs = await without_stored(self._enqueuer, jobs) if self._plan.rules.name else jobs
         handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs)) if jobs else []
         self._home = handles[0]._home if handles else self._home
+        if not self._begun and not self.existing and handles and handles[0].existing:
+            await self._met()
         self._begun = True
         return handles
 
+    async def _met(self) -> None:
+        """Another producer has stored the group since this one looked for it; it may be something else."""
+        self.existing = True
+        found = (await self._enqueuer._stored([self.id]))[0]
+        if found is not None:
+            self._check_same(found)
+
     async def _afailed(self) -> None:
         """The block raised: a group that has no name cannot be continued."""
-        if self._begun and not self._plan.rules.name:
+        async with self._adding:
+            if not self._begun or self._plan.rules.name:
+                return
             home = self._home
             await seal_group(await self._enqueuer._ready(), self.id, self.size, abandoned=True)
             await home.flows.acancel(self.id, ABANDONED.split(":")[0])
@@ -154,6 +215,7 @@ class OpenGroup(Generic[T]):
         await (self.aseal() if kind is None else self._afailed())
 
     def __enter__(self) -> Self:
+        refuse_on_loop("with app.group(...)", "async with app.group(...)")
         return self
 
     def __exit__(
@@ -178,7 +240,7 @@ def _is_open(group: Job) -> bool:
     return isinstance(group.payload, dict) and bool(group.payload.get("open"))
 
 
-async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob]) -> list[NewJob]:
+async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob], connection: object = None) -> list[NewJob]:
     """Without members that stand for other jobs and are stored already, and without those jobs.
 
     The key of such a job may be free again: it would run a second time, and for nothing.
@@ -186,7 +248,7 @@ async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob]) -> list[NewJob]
     standing = {job.id: job for job in jobs if job.type == MEMBER_TYPE}
     if not standing:
         return jobs
-    found = await (await enqueuer._ready()).operator.get(list(standing))
+    found = await enqueuer._stored(list(standing), connection)
     behind = {job.id: job for job in jobs}
     gone = {job.id for job in found if job is not None}
     waiting = [standing[id_] for id_ in gone]

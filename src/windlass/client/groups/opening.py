@@ -1,6 +1,6 @@
-"""What the store knows of a group that is stored before all of its members: a document with its size, once sealed.
+"""The document of an open group, with its size once it is sealed; also of a retried group with a time limit.
 
-It is made before the group, so a group without one has outlived it, and counts as sealed.
+That of an open group is stored before the group, so a group without one has outlived it, and counts as sealed.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from windlass.core.ids import JobId
+from windlass.core.jobs.job import Job
 from windlass.core.moments import DAY, Micros
 from windlass.store.contract import Store
 
@@ -29,38 +30,51 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 async def read_opening(store: Store, group: JobId) -> Opening | None:
-    """None: it is not kept."""
+    """The document; None if it is not kept."""
     (found,) = await store.documents.get(KIND, [group])
     return None if found is None else msgspec.json.decode(found.data, type=Opening)
 
 
-async def open_group(store: Store, group: JobId, *, anew: bool = False) -> Opening:
-    """Before the group is stored; returns what another producer wrote, if one did.
+async def begin_group(store: Store, group: JobId) -> Job | None:
+    """The job of the group, if it is stored; else its document is now that of a new group.
 
-    `anew`: the group is not stored, so a document that is there is that of an earlier group with this name.
+    A seal is written after its group is stored. The document is read first, so one without a group is that of an
+    earlier group with this name, or of a producer that begins the same one at this moment. Only what was read is
+    replaced: if that producer has stored and sealed the group meanwhile, its seal stays.
     """
+    while True:
+        (known,) = await store.documents.get(KIND, [group])
+        job = (await store.operator.get([group]))[0]
+        if known is None:
+            await open_group(store, group)
+        if known is None or job is not None:
+            return job
+        if await store.documents.replace(KIND, group, _text(Opening(await _now(store))), known.version, KEEP):
+            return None
+
+
+async def open_group(store: Store, group: JobId) -> Opening:
+    """Add the document of a group that is not stored yet; returns that of another producer, if there is one."""
     opening = Opening(await _now(store))
-    if anew:
-        await store.documents.delete(KIND, [group])
     found = await store.documents.add(KIND, group, _text(opening), KEEP)
     return opening if found is None else msgspec.json.decode(found.data, type=Opening)
 
 
 async def touch_group(store: Store, group: JobId) -> None:
-    """Its producer is alive."""
+    """Record that its producer is alive."""
     now = await _now(store)
     await _change(store, group, lambda known: msgspec.structs.replace(known, touched=now))
 
 
 async def seal_group(store: Store, group: JobId, size: int, *, abandoned: bool = False) -> int:
-    """No more members come from its producer; returns the size that holds now: the first seal wins."""
+    """Seal the group: its producer adds no more members; returns the size that holds, as the first seal wins."""
     sealed = {"size": size, "abandoned": abandoned}
     found = await _change(store, group, lambda known: msgspec.structs.replace(known, **sealed))
     return size if found.size is None else found.size
 
 
 async def restart_time(store: Store, group: JobId, size: int | None) -> None:
-    """Its time begins anew, and an abandoned group is open again.
+    """Restart the time of a group, and open an abandoned one again.
 
     `size` is that of a group that has no document because it was never open.
     """
@@ -76,7 +90,7 @@ async def restart_time(store: Store, group: JobId, size: int | None) -> None:
 async def _change(
     store: Store, group: JobId, change: Callable[[Opening], Opening], *, sealed: bool = False
 ) -> Opening:
-    """Change the document, whatever others do meanwhile; a sealed one stays as it is, unless asked for."""
+    """Compare-and-set, repeated after a concurrent change; a sealed one is left as it is, unless `sealed`."""
     while True:
         (found,) = await store.documents.get(KIND, [group])
         if found is None:

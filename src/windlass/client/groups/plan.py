@@ -40,14 +40,14 @@ class Linked(NamedTuple):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a chain is: in a group, whose id is the flow, with ids that follow from the seed."""
+    """The place of a chain in a group: the group's id is its flow, and its ids follow from the seed."""
 
     seed: str
     flow: str
     fresh: str
     before: JobId | None = None
     fields: dict[str, Any] = {}
-    """Fields of every job of it."""
+    """Fields of every job of the chain."""
 
 
 @runtime_checkable
@@ -83,7 +83,7 @@ class Plan:
         self.fresh = "" if rules.name else this_process()
         self._before = before
         self._queue: str | None = None
-        """Of all members, if they have to be in one."""
+        """The queue of all members, if they have to be in one."""
 
     @property
     def end(self) -> JobId:
@@ -255,7 +255,7 @@ def kind_of(job: TaskJob[Any]) -> Any:
 
 
 def queue_of(parts: Sequence[Part], callbacks: Callbacks) -> str:
-    """Of the group without `then`: that of its first member or callback."""
+    """The queue of a group without `then`: that of its first member, or else of its first callback."""
     first = parts[0] if parts else next(iter(callbacks.values()), None)
     if first is None:
         return DEFAULT_QUEUE

@@ -87,7 +87,7 @@ class Results(Generic[T]):
             yield from values
 
     async def afailures(self) -> Sequence[MemberFailure]:
-        """The members that did not complete, in order."""
+        """The members that did not complete, or are not kept, in order."""
         found: list[MemberFailure] = []
         place: _Place | None = _Place()
         while place is not None:
@@ -110,7 +110,7 @@ class Results(Generic[T]):
         ], following
 
     async def _check_kept(self, dropped: list[JobId]) -> None:
-        """A dropped member that had not completed is a failure like others."""
+        """Raise ResultUnavailable for a dropped member, unless it is known that it did not complete."""
         outcomes = await (await self._home._ready()).operator.outcomes(dropped) if dropped else []
         for id_, outcome in zip(dropped, outcomes, strict=True):
             if outcome is None or outcome == Status.COMPLETED:
@@ -142,7 +142,7 @@ class Results(Generic[T]):
         return self._home._portal()
 
     def reference(self) -> dict[str, Any]:
-        """What a payload has in place of it."""
+        """What stands for it in a payload."""
         found: dict[str, Any] = {GROUP: self.group, SIZE: self._size}
         return {**found, ADDED: self._added} if self._added else found
 

@@ -22,7 +22,7 @@ def group_payload(job: Job) -> GroupPayload:
 
 
 async def retry_group(store: Store, payload: GroupPayload) -> None:
-    """Its members, and if it is lost the group itself, which waits for them; its time begins anew."""
+    """Run its lost members again, and if it is lost the group itself, which waits for them; its time begins anew."""
     operator, group = store.operator, payload.group
     if payload.within or payload.open:
         await restart_time(store, group, None if payload.open else payload.size)
@@ -35,7 +35,7 @@ async def retry_group(store: Store, payload: GroupPayload) -> None:
 
 
 async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:
-    """Run them again; of those that stand for another job, that job, which brings them back."""
+    """Run them again; for one that stands for another job retry that job, which restores it."""
     refused = [each for each in await operator.retry(ids) if each is not None and each.parent is not None]
     jobs = [job for job in await operator.get([each.id for each in refused]) if job is not None] if refused else []
     while jobs := await own_jobs_before(operator, group, jobs):

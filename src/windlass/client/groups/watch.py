@@ -15,7 +15,8 @@ from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added, store
 from windlass.client.groups.opening import Opening, seal_group
 from windlass.client.groups.plan import MAX_IN_LIST
 from windlass.client.groups.results import Results
-from windlass.client.tasks.context import Context, Home, entered
+from windlass.client.tasks.context import Context, entered
+from windlass.client.tasks.link import Home
 from windlass.core.codec import encode, size_of
 from windlass.core.control import Cancel, Dead, Snooze
 from windlass.core.groups.ids import Role, before_member
@@ -40,7 +41,7 @@ LOST_NOTE = "{} did not complete"
 
 
 async def watch_group(ctx: Context, group: str, size: int, **rules: Any) -> Any:
-    """Return if the callback may run; raise Cancel if it never will, Snooze if that is open."""
+    """Return if the callback may run; raise Cancel if it never will, and Snooze while that is undecided."""
     payload = msgspec.convert({"group": group, "size": size, **rules}, GroupPayload)
     home = entered.get().home
     watch = Watch(home, ctx, payload)
@@ -113,7 +114,7 @@ class Watch:
         return opening is not None and _claimed_at(self._ctx.job) - opening.touched >= ABANDONED_AFTER
 
     async def _seal(self, store: Store) -> None:
-        """Its producer is not waited for any longer: members that are stored count."""
+        """Seal the group in place of its producer, with the members that are stored."""
         group = self._group.group
         await seal_group(store, group, await stored_size(store.operator, group), abandoned=True)
 

@@ -42,8 +42,8 @@ class Location:
         self._folder = current_folder()
         self._alone = store == MEMORY_ADDRESS
         """An app for tests reads no settings."""
-        self._store = self._said(store, GIVEN, STORE_VARIABLE, absolute)
-        self._blobs = self._said(blobs, "blobs of App(...)", BLOBS_VARIABLE, absolute_blobs)
+        self._store = self._given(store, GIVEN, STORE_VARIABLE, absolute)
+        self._blobs = self._given(blobs, "blobs of App(...)", BLOBS_VARIABLE, absolute_blobs)
 
     @property
     def known(self) -> str | None:
@@ -72,14 +72,14 @@ class Location:
 
     @property
     def searched(self) -> str:
-        """Where no store was named, for a message."""
+        """The places that name no store, for a message."""
         return f"{STORE_VARIABLE} is not set, and no {' or '.join(FILES)} in {self._folder} names a store"
 
     @cached_property
     def _settings(self) -> Settings:
         return Settings() if self._alone else read_settings(self._folder)
 
-    def _said(
+    def _given(
         self, given: str | None, by: str, variable: str, make: Callable[[str, str | None], str]
     ) -> Found | None:
         if given is not None:

@@ -1,4 +1,4 @@
-"""Calls of a coroutine on the event loop of another thread: whatever becomes of that loop, the caller hears of it."""
+"""Calls of a coroutine on the event loop of another thread: a caller gets an error if that loop is closed."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from windlass.errors import StoreUnavailable
 
 R = TypeVar("R")
 LOOK_SECONDS = 1.0
-"""How often a caller that waits looks whether the loop was closed."""
+"""How often a waiting caller checks whether the loop was closed."""
 
 
 class NotBegun(StoreUnavailable):

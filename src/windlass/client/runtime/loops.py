@@ -11,7 +11,7 @@ from windlass.native import is_gevent, require_threads
 
 T = TypeVar("T")
 portal_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-"""Loops of portals, which close what is left on them → the process that runs them."""
+"""Loops of portals, and the id of the process that runs each; a portal closes what is left on its loop."""
 ending_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 """Loops of portals that end: all their calls are cancelled, and no other begins."""
 held_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
@@ -27,8 +27,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     except ImportError:
         if is_gevent():
             raise ConfigError(
-                "under gevent Windlass needs uvloop (pip install uvloop): gevent has patched what asyncio's own "
-                "event loop waits by"
+                "under gevent Windlass needs uvloop (pip install uvloop): gevent patches the calls that "
+                "asyncio's own event loop waits with"
             ) from None
         return asyncio.new_event_loop
     _open_standard_descriptors()

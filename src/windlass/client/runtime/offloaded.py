@@ -41,15 +41,15 @@ async def enqueue_large(
         check_size(job.payload, "payload", limit)
     if blobs is None:
         return await enqueue(jobs)
-    aside = await _offload_all(blobs, jobs)
+    offloaded = await _offload_all(blobs, jobs)
     try:
-        answers = await enqueue([aside.get(i, job) for i, job in enumerate(jobs)])
+        answers = await enqueue([offloaded.get(i, job) for i, job in enumerate(jobs)])
     except (EnqueueFailed, KeyConflict, StoreUnusable):
-        # It is certain that no row refers to them; after an interrupt, for example, it is not.
-        await _take_back(blobs, list(aside.values()))
+        # No row can refer to them; after an interrupt, for example, one may.
+        await _take_back(blobs, list(offloaded.values()))
         raise
     # An answer with our own id may come from a row that this call wrote, and that refers to this blob.
-    await _take_back(blobs, [job for i, job in aside.items() if answers[i].id != job.id])
+    await _take_back(blobs, [job for i, job in offloaded.items() if answers[i].id != job.id])
     return answers
 
 

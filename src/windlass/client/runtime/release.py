@@ -1,7 +1,7 @@
 """Closes what an app that was dropped without `close()` left open, in a thread of its own.
 
-The garbage collector may call at any moment, in a thread that holds any lock. So the call takes no lock, does not
-wait, and starts the thread by the one function that takes no lock either.
+The garbage collector may call it at any moment, in a thread that holds any lock. So the call takes no lock, does not
+wait, and starts the thread by a function that takes no lock either.
 """
 
 import _thread

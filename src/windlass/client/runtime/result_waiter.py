@@ -24,12 +24,13 @@ LINGER_SECONDS = 10.0
 """How long the connection is kept for the next waiter."""
 
 
-def pause_after(seconds: float, *, told: bool) -> float:
+def pause_after(seconds: float, *, signalled: bool) -> float:
     """How long until the next poll for a job, after waiting for `seconds`.
 
-    Where the store signals ends this only covers lost signals; else it makes the wait at most an eighth longer.
+    Where the store signals ends this only covers lost signals; else it makes the wait up to an eighth longer, and
+    less than a sixth where polls are merged.
     """
-    return min(max(seconds, 0.05), 2.0) if told else min(max(seconds / 8, 0.01), 1.0)
+    return min(max(seconds, 0.05), 2.0) if signalled else min(max(seconds / 8, 0.01), 1.0)
 
 
 class Wait:
@@ -55,8 +56,9 @@ class Wait:
         return self._answer()
 
     def look_again(self) -> None:
-        """Require another read."""
-        self._seen.clear()
+        """Require another read, unless this waiter has given up: then none follows."""
+        if self._error is None:
+            self._seen.clear()
 
     def see(self, job: Job) -> None:
         """Set the job as read."""
@@ -87,7 +89,7 @@ class Wait:
 
 
 class ResultWaiter:
-    """The waiters of one event loop, and the task that reads their jobs. It ends after a while without waiters."""
+    """The waiters of one event loop, and the task that reads their jobs; it ends LINGER_SECONDS after the last."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -151,7 +153,7 @@ class ResultWaiter:
         self._news.set()
 
     async def _run(self) -> None:
-        """Read jobs while there are waiters, and a little longer."""
+        """Read jobs while there are waiters, and for LINGER_SECONDS more."""
         end: Exception = StoreUnavailable(f"{redact(self.store.address)}: this store is closed", lasting=True)
         try:
             while await self._pause() or self._waits:
@@ -215,10 +217,10 @@ class ResultWaiter:
             self._look_later(id_)
 
     def _look_later(self, id_: JobId) -> None:
-        """Schedule the next poll; polls that are close together are merged."""
+        """Schedule the next poll, up to a quarter of the pause later: polls that are close together are merged."""
         if id_ in self._waits:
             now = self._loop.time()
-            pause = pause_after(now - self._waits[id_][0].since, told=self._watcher.silence is None)
+            pause = pause_after(now - self._waits[id_][0].since, signalled=self._watcher.silence is None)
             step = pause / 4
             moment = (math.floor((now + pause) / step + self._offset) + 1 - self._offset) * step
             self._again[id_] = moment

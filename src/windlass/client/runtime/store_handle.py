@@ -24,7 +24,7 @@ from windlass.store.open import MEMORY_ADDRESS, open_memory, open_store
 
 
 class StoreHandle:
-    """An address and the store opened there; a test gives an app another handle for a while."""
+    """An address and the store opened there; a sandbox gives an app another handle for its time."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class ChainHandle(Handle[T], eq=False):
         A link that runs is asked to stop; whatever it does, the next one is cancelled.
         """
         operator = (await self._home._ready()).operator
-        ids = [link.id for link in self.links] or await self._ids(operator)
+        ids = [id_ for link in self.links for id_ in _ids_of(link)] or await self._ids(operator)
         for start in range(0, len(ids), _BATCH):
             found = await operator.get(ids[start : start + _BATCH])
             for job in [each for each in found if each is not None and not each.finished]:
@@ -66,6 +66,12 @@ class ChainHandle(Handle[T], eq=False):
     async def _ids(self, operator: OperatorStore) -> list[str]:
         links = await links_of(operator, await self._home.jobs.aget(self.id), MAX_LINKS)
         return [job.id for job in links]
+
+
+def _ids_of(link: Handle[Any]) -> list[str]:
+    """The jobs of a link, in order: of a group its own, and `then`."""
+    then = link.then if isinstance(link, GroupHandle) else None
+    return [link.id] if then is None else [link.id, then.id]
 
 
 def _has_connection(links: "Chain[Any]", *, connection: object = None) -> bool:

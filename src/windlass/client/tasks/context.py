@@ -3,7 +3,6 @@
 import asyncio
 import math
 import time
-from collections import Counter
 from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,20 +10,17 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ca
 
 import msgspec
 
-from windlass.blobs.offload import Offload
-from windlass.client.handle import Handle, JobVerbs
-from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
-from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.handle import Handle
+from windlass.client.runtime.portal import is_on_loop, refuse_on_loop
 from windlass.client.tasks.hooks import State
 from windlass.client.tasks.joint import own_connection
+from windlass.client.tasks.link import Link
 from windlass.client.tasks.own_group import OwnGroup
 from windlass.core.control import Cancel
-from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
-from windlass.core.moments import SECOND, Duration, Micros, duration
+from windlass.core.jobs.job import Job, NewJob, Progress
+from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.text import cut, printable
-from windlass.core.webhooks.addresses import Network
 from windlass.errors import InvalidOption, NotInJob
-from windlass.store.contract import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,67 +35,6 @@ MAX_NOTE_LENGTH = 500
 MAX_LINE_LENGTH = 1000
 LOOK_EVERY = 0.25
 """Seconds between a sleeping handler's checks for cancellation."""
-
-
-class Home(Protocol):
-    """The app, as a handler needs it."""
-
-    @property
-    def state(self) -> State: ...
-
-    @property
-    def payload_limit(self) -> int: ...
-
-    def offload(self) -> Offload | None: ...
-
-    @property
-    def webhook_networks(self) -> tuple[Network, ...]: ...
-
-    @property
-    def jobs(self) -> JobVerbs: ...
-
-    async def _ready(self) -> Store: ...
-
-    @property
-    def _store_handle(self) -> StoreHandle: ...
-
-    def _portal(self) -> Portal: ...
-
-    def _returns(self, type_: str) -> Any: ...
-
-    async def _enqueue_jobs(
-        self, jobs: list[NewJob], returns: list[Any], connection: object = None
-    ) -> list[Handle[Any]]: ...
-
-
-class Link(Protocol):
-    """The handler's connection to its runner."""
-
-    @property
-    def claimed(self) -> Claimed: ...
-
-    @property
-    def started_after(self) -> Micros | None: ...
-
-    @property
-    def is_async(self) -> bool: ...
-
-    @property
-    def home(self) -> Home: ...
-
-    @property
-    def cancelled(self) -> bool: ...
-
-    unawaited: str | None
-    """The coroutine of ours that the handler made and never awaited."""
-    trace: tuple[str, str] | None
-    """The ids of the attempt's trace and span."""
-
-    def job(self) -> Job: ...
-
-    def progress(self, progress: Progress) -> None: ...
-
-    def log(self, text: str) -> None: ...
 
 
 class Enqueuable(Protocol[P, T]):
@@ -127,8 +62,6 @@ class Context(Generic[S]):
     def __init__(self, link: Link, *, awaits: bool = True) -> None:
         self._link = link
         self._awaits = awaits
-        self._added: Counter[str] = Counter()
-        """Jobs that this attempt added to its group."""
 
     @contextmanager
     def _without_await(self) -> Iterator[None]:
@@ -168,7 +101,7 @@ class Context(Generic[S]):
     def group(self) -> OwnGroup:
         """The group that this job is a member of: `ctx.group.add(load.job(2))` adds another member."""
         awaits = self._awaits and self._link.is_async
-        return OwnGroup(self._link.home, self._link.claimed, self._added, awaits=awaits)
+        return OwnGroup(self._link.home, self._link.claimed, self._link.added, awaits=awaits)
 
     def sleep(self, seconds: Duration) -> Awaitable[None]:
         """Sleep for any length of time: the worker renews its leases meanwhile.
@@ -233,7 +166,7 @@ class Context(Generic[S]):
         return _named(self._nothing(), verb) if self._awaits and self._link.is_async and is_on_loop() else Done()
 
     async def _nothing(self) -> None:
-        """What is left to be awaited."""
+        """Do nothing: the call is already made."""
 
     async def _asleep(self, end: float) -> None:
         while (left := self._left(end)) > 0:  # noqa: ASYNC110
@@ -246,7 +179,7 @@ class Context(Generic[S]):
 
 
 def _named(coroutine: Coroutine[Any, Any, None], verb: str) -> Coroutine[Any, Any, None]:
-    """With the name that the handler knows it by."""
+    """With the name that the handler called."""
     coroutine.__qualname__ = f"Context.{verb}"  # type: ignore[attr-defined]
     return coroutine
 

@@ -41,7 +41,7 @@ class Hooks(msgspec.Struct):
 
 
 def hook_of(name: str, function: Callable[..., Any], *may_take: str) -> Hook:
-    """A hook, if the function can be called with the first of these arguments, or with all of them."""
+    """A hook; the function may take all of these arguments, only the first ones, or none."""
     if not is_function(function):
         raise ConfigError(f"@app.{name} takes a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -51,7 +51,7 @@ def hook_of(name: str, function: Callable[..., Any], *may_take: str) -> Hook:
 
 
 def is_function(thing: Any) -> bool:
-    """Whether it is a function, decorated or not. A task is none, though it looks like one."""
+    """Whether it is a function, decorated or not. A task is not, though it has a function's attributes."""
     return (
         inspect.isroutine(inspect.unwrap(thing)) and hasattr(thing, "__qualname__") and not hasattr(thing, "aenqueue")
     )
@@ -91,7 +91,7 @@ class State:
 
     def __getattr__(self, name: str) -> Any:
         # Only called for missing attributes.
-        raise AttributeError(f"state has no {name!r}; an @app.on_start hook that says `state.{name} = …` makes it")
+        raise AttributeError(f"state has no {name!r}; set `state.{name} = …` in an @app.on_start hook")
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

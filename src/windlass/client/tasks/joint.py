@@ -1,4 +1,4 @@
-"""The transaction that jobs are enqueued in: the caller's, if a connection was given."""
+"""The transaction in which jobs are enqueued: the caller's, if a connection was given."""
 
 from collections.abc import Sequence
 
@@ -25,6 +25,13 @@ def joint_connection(jobs: Sequence[NewJob], given: object = None) -> object:
 def own_connection(job: object) -> object:
     """The connection that a job was made with."""
     return getattr(job, "_connection", None)
+
+
+def check_call_connection(job: object, field: str, given: object, call: str) -> None:
+    """Refuse a job or task that was made with another connection than that of the call which stores it."""
+    own = own_connection(job)
+    if own is not None and own is not given and own != given:
+        raise InvalidOption(f"{field}.connection", f"cannot be given to a single job here: {call}")
 
 
 def refuse_connection(job: object) -> None:

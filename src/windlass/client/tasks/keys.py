@@ -83,8 +83,8 @@ def check_no_template(key: object, arguments: Collection[str]) -> None:
     """A job has a value: braces would put all jobs under one key, unnoticed."""
     named = [name for name in arguments if isinstance(key, str) and f"{{{name}}}" in key]
     if named:
-        problem = f"{shown(key)} is taken as it is, {{{named[0]}}} is not filled in; say a template on the task"
-        raise InvalidOption(FIELD, f"{problem}, and on a job the value")
+        problem = f"{shown(key)} is taken as it is, {{{named[0]}}} is not filled in; give the task the template"
+        raise InvalidOption(FIELD, f"{problem}, and the job the value")
 
 
 def _check_argument(text: str, name: str, arguments: Collection[str], type_: str) -> None:
@@ -135,7 +135,7 @@ def check_key_terms(fields: Mapping[str, Any], *, keyed: bool) -> None:
     """Checks that need all options of a job, from the task and the call."""
     for name, option in _OF_KEY.items():
         if not keyed and name in fields:
-            raise InvalidOption(option, "says nothing without a concurrency_key")
+            raise InvalidOption(option, "has no effect without a concurrency_key")
     rate: Rate | None = fields.get("key_rate")
     if rate is not None and (cost := fields.get("rate_cost", 1)) > rate.burst:
         problem = f"is {cost}, more than the {rate.burst} that a key_rate of {rate} can save up; give it a burst"

@@ -1,4 +1,4 @@
-"""Middleware: functions of the user's that go round every attempt.
+"""Middleware: user functions that go round every attempt.
 
 Three forms, one rule: what a middleware returns replaces the outcome, None leaves it as it was.
 
@@ -257,7 +257,7 @@ class Steps:
         self._refuse_second()
 
     def failed(self, error: BaseException) -> Any:
-        """The handler raised: the middleware gets the error at its `yield`. It stands unless a value is returned."""
+        """Throw the handler's error at the `yield`; it is raised again, unless the middleware returns a value."""
         try:
             with self._ctx._without_await():
                 self._generator.throw(error)

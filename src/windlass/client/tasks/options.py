@@ -95,7 +95,7 @@ def check_together(fields: Mapping[str, Any]) -> None:
     if fields.get("idempotency_key") is None:
         for name in ("idempotency_window", "on_conflict"):
             if name in fields:
-                raise InvalidOption(name, "says nothing without an idempotency_key")
+                raise InvalidOption(name, "has no effect without an idempotency_key")
     check_key_terms(fields, keyed=fields.get("concurrency_key") is not None)
     due, over = fields.get("run_at"), fields.get("expires_at")
     if due is None and over is None:

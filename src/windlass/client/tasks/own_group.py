@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
+from windlass.client.tasks.joint import check_call_connection
 from windlass.core.codec import decode_object
 from windlass.core.groups.ids import GROUP_TYPE, added_id, group_of
 from windlass.core.groups.rules import GroupPayload
@@ -36,7 +37,7 @@ class OwnGroup:
     def __init__(self, home: Home, job: Claimed, added: Counter[str], *, awaits: bool) -> None:
         group = group_of(job.id, job.parent, job.flow)
         if group is None:
-            raise InvalidOption("ctx.group", "is there only for members of a group")
+            raise InvalidOption("ctx.group", "exists only for members of a group")
         self._home, self._job, self._awaits = home, job, awaits
         self._added = added
         self.id = group
@@ -48,7 +49,7 @@ class OwnGroup:
         """Add members: `ctx.group.add(load.job(2))` in `def`, `await ctx.group.add(…)` in `async def`; their handles.
 
         The group ends after them, also if it is sealed. An attempt that runs again and adds the same jobs adds them
-        once: the id of each follows from this job, its type and its arguments.
+        once: the id of each follows from this job, its type, queue and arguments, and its number among equal ones.
         """
         if self._awaits and is_on_loop():
             return self.aadd(*jobs)
@@ -69,6 +70,7 @@ class OwnGroup:
             raise InvalidOption(field, "cannot have an id, a parent or PREVIOUS: it becomes a member of the group")
         if job.idempotency_key is not None:
             raise InvalidOption(f"{field}.idempotency_key", "cannot be given to a member that a member adds")
+        check_call_connection(job, field, None, "members are not added in your transaction")
         return job
 
     async def _aadd(self, jobs: list[NewJob]) -> list[Handle[Any]]:
@@ -80,14 +82,32 @@ class OwnGroup:
         if group.finished and payload.rest == "cancel":
             raise NotAllowedNow("add a member to", self.id, group.status)
         fields = {"concurrency_key": f"group:{self.id}", "key_limit": payload.max_running}
-        members = [self._member(job, fields if payload.max_running else {}) for job in jobs]
-        return await self._home._enqueue_jobs(members, [self._home._returns(job.type) for job in jobs])
+        numbered = [self._numbered(job) for job in jobs]
+        try:
+            members = [self._member(*each, fields if payload.max_running else {}) for each in numbered]
+            return await self._home._enqueue_jobs(members, [self._home._returns(job.type) for job in jobs])
+        except BaseException:
+            self._give_back(numbered)
+            raise
 
-    def _member(self, job: NewJob, fields: dict[str, Any]) -> NewJob:
+    def _numbered(self, job: NewJob) -> tuple[NewJob, int]:
+        """The job, and its number among the equal ones that this attempt adds."""
+        self._added[_content(job)] += 1
+        return job, self._added[_content(job)]
+
+    def _give_back(self, numbered: list[tuple[NewJob, int]]) -> None:
+        """Free the numbers of jobs that were not added, so that a repeated call has the same ids."""
+        for job, number in reversed(numbered):
+            if self._added[_content(job)] == number:
+                self._added[_content(job)] -= 1
+
+    def _member(self, job: NewJob, number: int, fields: dict[str, Any]) -> NewJob:
         if fields and (job.concurrency_key is not None or job.queue != self._job.queue):
             raise InvalidOption("max_running", "members must be in one queue, without a key of their own")
-        what = f"{job.type} {job.queue} {job.payload}"
-        self._added[what] += 1
-        id_ = added_id(self.id, self._job.id, f"{self._added[what]} {what}")
+        id_ = added_id(self.id, self._job.id, f"{number} {_content(job)}")
         plain = {name: getattr(job, name) for name in NewJob.__struct_fields__}
         return NewJob(**{**plain, "id": id_, "parent": self.id, "flow": self.id, "fresh": "", **fields})
+
+
+def _content(job: NewJob) -> str:
+    return f"{job.type} {job.queue} {job.payload}"

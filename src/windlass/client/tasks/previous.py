@@ -33,7 +33,7 @@ def check_no_previous(jobs: Iterable[NewJob]) -> None:
     """Refuse a job that uses PREVIOUS, or the result of a node, but has no parent."""
     for job in jobs:
         if job.result_params and not job.parents:
-            problem = "is PREVIOUS, the result of the link before it, which there is only in chain(...)"
+            problem = "is PREVIOUS, the result of the link before it, which exists only in chain(...)"
             if job.result_params[0][1]:
-                problem = "is the result of a node, which there is only for jobs of the same flow: flow.add(...)"
+                problem = "is the result of a node, which only jobs of the same flow can take: flow.add(...)"
             raise InvalidPayload(job.result_params[0][0], f"{problem} (task {job.type})")

@@ -10,9 +10,9 @@ from windlass.client.graphs.joins import join_nodes
 from windlass.client.graphs.map import map_items
 from windlass.client.graphs.watch import watch_flow
 from windlass.client.groups.watch import stand_for, watch_group
-from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
+from windlass.client.tasks.link import Home
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
 from windlass.client.tasks.signature import Signature
@@ -123,18 +123,18 @@ class Registry:
         return {name: each.parameters for name, each in sorted(signatures.items()) if each.parameters}
 
 
-_OF_QUEUE = "is said of a queue: app.queue(name, {}); for each key, of a task: concurrency_key and {}"
+_OF_QUEUE = "is set on a queue: app.queue(name, {}); for each key, on a task: concurrency_key and {}"
 _ELSEWHERE = {
     "rate_limit": "it " + _OF_QUEUE.format('rate_limit="10/s"', "key_rate"),
     "max_concurrency": "it " + _OF_QUEUE.format("max_concurrency=4", "key_limit"),
-    "tenant": 'it is said of a job: task.using(tenant="acme").enqueue(...)',
+    "tenant": 'it is set on a job: task.using(tenant="acme").enqueue(...)',
     "autoretry_for": "every exception is retried; dead_on=(...) names those that are not",
     "acks_late": "a job is always acknowledged after its attempt, never before",
-    "ignore_result": 'it is said of a queue: app.queue(name, retention={"completed": 0})',
+    "ignore_result": 'it is set on a queue: app.queue(name, retention={"completed": 0})',
     "serializer": "arguments and results are JSON, by the annotations of the function",
     "bind": "a parameter annotated Context gets the context: def task(ctx: Context, ...)",
     **{
-        name: f"it is said of a job: task.using({name}=...).enqueue(...)"
+        name: f"it is set on a job: task.using({name}=...).enqueue(...)"
         for name in ("delay", "run_at", "expires", "idempotency_key", "tags", "meta", "connection")
     },
 }

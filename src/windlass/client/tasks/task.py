@@ -1,6 +1,6 @@
 """A task: a function that can be called now, or enqueued for a worker."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
 
@@ -10,15 +10,16 @@ from windlass.client.elsewhere import TASK, no_attribute
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.process_id import this_process
-from windlass.client.tasks.context import Context, Home
+from windlass.client.tasks.context import Context
 from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
+from windlass.client.tasks.link import Home
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
 from windlass.client.tasks.previous import PREVIOUS, Placeholder
 from windlass.client.tasks.signature import Signature
 from windlass.core.codec import INLINE_LIMIT
-from windlass.core.ids import new_id
-from windlass.core.jobs.job import NewJob
+from windlass.core.ids import JobId, new_id
+from windlass.core.jobs.job import Job, NewJob
 from windlass.core.jobs.outcome import Policy
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.errors import InvalidInput, InvalidPayload
@@ -83,6 +84,8 @@ class Enqueuer(Protocol):
     def payload_limit(self) -> int: ...
 
     async def _ready(self) -> Store: ...
+
+    async def _stored(self, ids: Sequence[JobId], connection: object = None) -> list[Job | None]: ...
 
     async def _enqueue_jobs(
         self, jobs: list[NewJob], returns: list[Any], connection: object = None

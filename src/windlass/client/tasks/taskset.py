@@ -1,17 +1,18 @@
 """Tasks of a module that does not import its app: no circular imports."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal
-from windlass.client.tasks.context import Home
+from windlass.client.tasks.link import Home
 from windlass.client.tasks.registrar import Registrar
 from windlass.client.tasks.registry import Registry, define
 from windlass.client.tasks.task import Definition, Task, task_of
 from windlass.core.codec import INLINE_LIMIT
-from windlass.core.jobs.job import NewJob
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Job, NewJob
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
 
@@ -64,6 +65,9 @@ class TaskSet(Registrar):
 
     async def _ready(self) -> Store:
         return await self._app()._ready()
+
+    async def _stored(self, ids: Sequence[JobId], connection: object = None) -> list[Job | None]:
+        return await self._app()._stored(ids, connection)
 
     async def _enqueue_jobs(
         self, jobs: list[NewJob], returns: list[Any], connection: object = None

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from windlass.blobs.offload import Offload
+from windlass.client.groups.waking import cancel_jobs
 from windlass.client.runtime.offloaded import drop_blobs
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.audit import Actor, current_actor
@@ -236,7 +237,7 @@ async def _apply(
         case "retry":
             return await store.operator.retry(ids, versions)
         case "cancel":
-            return await store.operator.cancel(ids, stored.reason, versions)
+            return await cancel_jobs(store.operator, ids, stored.reason, versions)
         case "delete":
             moved = await store.operator.delete(ids, versions)
             await drop_payloads(store.documents, moved)

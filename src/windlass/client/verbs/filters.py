@@ -17,7 +17,7 @@ from windlass.store.records import JobFilter, Page, Transition
 
 PAGE = 500
 MAX_CALLS_PER_PAGE = 20
-"""Of the store, in search of the jobs of one page."""
+"""Calls of the store in search of the jobs of one page."""
 MAX_PAGE = 1000
 
 TaskType = str | Task[Any, Any, Any]
@@ -37,7 +37,7 @@ class JobFilters(TypedDict, total=False):
 
 
 def type_name(given: TaskType) -> str:
-    """A type by its name, or of a task."""
+    """The name of a type, or that of a task's type."""
     return given.type if isinstance(given, Task) else check_name(given, "type")
 
 
@@ -129,6 +129,12 @@ async def _pages(operator: OperatorStore, wanted: JobFilter) -> AsyncIterator[Se
     while ids := await operator.select(wanted, PAGE, after):
         yield ids
         after = ids[-1]
+
+
+def check_every(wanted: JobFilter, every: bool) -> None:
+    """Refuse a verb on all jobs of the store unless it was asked for."""
+    if wanted == JobFilter() and every is not True:
+        raise InvalidOption("all", "no filter is given; for every job of the store say all=True")
 
 
 def check_limit(limit: int) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from windlass.core.ids import LENGTH, JobId, JobRef, check_id, check_part, is_id, is_prefix, is_suffix, lowest
 from windlass.core.jobs.job import Job
 from windlass.core.text import cut, printable
@@ -10,27 +12,29 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page
 
 BATCH = 500
+EVERY_JOB = JobFilter()
 SURE_END = 8
 """This many last characters of an id are enough if not every job was searched."""
 
 
-async def find_id(operator: OperatorStore, part: str) -> JobId:
-    """The id with this prefix, or else suffix, if exactly one matches."""
+async def find_id(operator: OperatorStore, part: str, within: JobFilter = EVERY_JOB) -> JobId:
+    """The id with this prefix, or else suffix, if exactly one matches of those within a filter."""
     if len(part) == LENGTH:
         return check_id(part)
     text = check_part(part)
     if is_prefix(text):
         # Ids are ordered as text: those with this prefix follow the smallest possible one.
-        after = await operator.select(JobFilter(), BATCH, lowest(text))
+        after = await operator.select(within, BATCH, lowest(text))
         if found := [each for each in after if each.startswith(text)]:
             return _only(found, f"begins with {text!r}")
-    return await _ending(operator, text)
+    return await _ending(operator, text, within)
 
 
-async def _ending(operator: OperatorStore, text: str) -> JobId:
-    page = await operator.list(JobFilter(id_end=text), BATCH, None) if is_suffix(text) else Page[Job]((), None)
+async def _ending(operator: OperatorStore, text: str, within: JobFilter) -> JobId:
+    wanted = msgspec.structs.replace(within, id_end=text)
+    page = await operator.list(wanted, BATCH, None) if is_suffix(text) else Page[Job]((), None)
     if not page.items:
-        bound = " (an end is looked for among the newest jobs only)" if page.next_cursor else ""
+        bound = " (suffixes are searched among the newest jobs only)" if page.next_cursor else ""
         raise JobNotFound(f"{text}…{bound}")
     found = _only([job.id for job in page.items], f"ends with {text!r}")
     if page.next_cursor and len(text) < SURE_END:
@@ -46,7 +50,7 @@ def _only(found: Sequence[JobId], how: str) -> JobId:
 
 
 def job_id(job: JobRef) -> JobId:
-    """The id of a job; text that is no id is that of no job."""
+    """The id of a job; raises JobNotFound for text that is no id."""
     if isinstance(job, str) and not is_id(job.lower()):
         raise JobNotFound(printable(cut(job, 100)))
     return check_id(job)

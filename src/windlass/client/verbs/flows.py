@@ -38,7 +38,7 @@ from windlass.store.records import JobFilter, Page
 
 
 class FlowNotFound(WindlassError):
-    """No group has this id or name."""
+    """No group or graph has this id or name."""
 
     code = "flow_not_found"
 
@@ -48,10 +48,10 @@ class FlowNotFound(WindlassError):
 
 
 class Flows(Verbs):
-    """Read groups and act on them: by the `id` that their producer gave them, or by that of a handle."""
+    """Read groups and graphs and act on them: by the name that their producer gave them, by id or by handle."""
 
     async def aget(self, id: JobRef) -> Flow:
-        """One group, with the exact counts of its members; raises FlowNotFound."""
+        """One group or graph, with the exact counts of its members or nodes; raises FlowNotFound."""
         store = await self._home._ready()
         job = await self._look(store.operator, id)
         if job.type == FLOW_TYPE:
@@ -127,11 +127,10 @@ class Flows(Verbs):
 
 
 def _flow(job: Job) -> Flow:
-    """What the group's own job tells."""
+    """The record of a flow, from the group's own job."""
     payload = group_payload(job)
     known = int(job.progress.done) if job.progress is not None else 0
-    told = job.result if isinstance(job.result, dict) and job.status is Status.COMPLETED else {}
-    size = int(told.get(SIZE, payload.size)) + int(told.get(ADDED, 0)) or known
+    size = _known_size(job, payload) or known
     return Flow(
         id=job.id,
         name=payload.name or None,
@@ -145,6 +144,15 @@ def _flow(job: Job) -> Flow:
     )
 
 
+def _known_size(job: Job, payload: GroupPayload) -> int:
+    """The number of its members: those that its producer gave, and in a completed group those that members added."""
+    if job.status is Status.COMPLETED and isinstance(job.result, dict):
+        return int(job.result.get(SIZE, payload.size)) + int(job.result.get(ADDED, 0))
+    if job.status is Status.COMPLETED and isinstance(job.result, list) and payload.need is None:
+        return len(job.result)  # for a callback that takes a list: all of them have completed
+    return payload.size
+
+
 async def _described(store: Store, job: Job) -> Flow:
     operator, payload = store.operator, group_payload(job)
     flow = _flow(job)
@@ -155,11 +163,11 @@ async def _described(store: Store, job: Job) -> Flow:
         flow = msgspec.structs.replace(flow, sealed=opening is None or opening.size is not None)
     callbacks = await operator.get([callback_id(job.id, role) for role in Role])
     named = zip(Role, callbacks, strict=True)
-    told = [
+    found = [
         FlowCallback(role.name.lower(), each.id, each.type, each.status) for role, each in named if each is not None
     ]
     waits_for = await first_live(operator, job.id) if flow.live else None
-    return msgspec.structs.replace(flow, callbacks=tuple(told), waits_for=waits_for)
+    return msgspec.structs.replace(flow, callbacks=tuple(found), waits_for=waits_for)
 
 
 async def _counted(operator: OperatorStore, flow: Flow, payload: GroupPayload) -> Flow:

@@ -7,12 +7,14 @@ from typing import Any, Unpack
 
 import msgspec
 
+from windlass.client.groups.waking import cancel_jobs
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.offloaded import drop_blobs, with_values, without_values
 from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
 from windlass.client.verbs.filters import (
     JobFilters,
+    check_every,
     check_limit,
     count,
     describe_filter,
@@ -144,7 +146,7 @@ class Jobs(Verbs):
         check_reason(reason)
         store = await self._home._ready()
         before = await self.aget(id, fetch=False)
-        moved = await store.operator.cancel([before.id], reason, _only(before.id, version))
+        moved = await cancel_jobs(store.operator, [before.id], reason, _only(before.id, version))
         await require_done(store.operator, "cancel", before.id, moved[0])
         # The queue may keep no cancelled jobs: then this is the last record of it.
         after = (await store.operator.get([before.id]))[0]
@@ -231,7 +233,7 @@ class Jobs(Verbs):
 
     async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Cancel every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
-        verb = partial(_cancel, reason=check_reason(reason))
+        verb = partial(cancel_jobs, reason=check_reason(reason))
         return await self._each("jobs.cancel", job_filter(**wanted), all, verb)
 
     async def adelete_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
@@ -262,8 +264,7 @@ class Jobs(Verbs):
         every: bool,
         verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Transition | None]]],
     ) -> int:
-        if wanted == JobFilter() and every is not True:
-            raise InvalidOption("all", "no filter is given; for every job of the store say all=True")
+        check_every(wanted, every)
         store = await self._home._ready()
         count = await each_page(store.operator, wanted, verb)
         await self._audit(action, describe_filter(wanted), after={"jobs": count})
@@ -285,10 +286,6 @@ class Jobs(Verbs):
     cancel_all = blocking(acancel_all)
     delete_all = blocking(adelete_all)
     list = blocking(alist)
-
-
-async def _cancel(operator: OperatorStore, ids: Sequence[str], reason: str) -> list[Transition | None]:
-    return await operator.cancel(ids, reason)
 
 
 def _only(id: JobId, version: str | None) -> Versions:

@@ -1,4 +1,4 @@
-"""The links of a chain, found from any one of them: each knows the one before it, and children have an index."""
+"""The links of a chain, found from any of them: each has the id of the one before it, and children have an index."""
 
 from collections.abc import Callable, Iterator
 from typing import overload
@@ -10,7 +10,7 @@ from windlass.client.runtime.offloaded import without_values
 from windlass.core.graphs.ids import WATCHER_TYPES
 from windlass.core.graphs.rules import node_in_reason
 from windlass.core.groups.rules import member_in_reason
-from windlass.core.ids import JobId
+from windlass.core.ids import JobId, is_id
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_in_reason
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
@@ -18,7 +18,7 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
 MAX_CHILDREN = 100
-MAX_FALLEN = 1000
+MAX_STEPS = 1000
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def links_of(operator: OperatorStore, job: Job, most: int) -> Links:
-    """Back to the first link and forward to the last, at most `limit` steps each way."""
+    """Back to the first link and forward to the last, at most `most` steps each way."""
     up, down = [job], [job]
     while up[-1].parents and len(up) <= most and (found := await _parent(operator, up[-1])) is not None:
         up.append(found)
@@ -79,19 +79,23 @@ async def _child(operator: OperatorStore, job: Job, origin: Job) -> Job | None:
     """Its dependent, of its own chain if there are several; children that it enqueued itself have no parents."""
     page = await operator.list(JobFilter(parent=job.id), MAX_CHILDREN, None)
     dependents = [each for each in page.items if job.id in each.parents]
+    if not dependents and page.next_cursor is not None:
+        # Links are older than the children that the job has enqueued since.
+        oldest = await operator.get(await operator.select(JobFilter(parent=job.id), MAX_CHILDREN, None))
+        dependents = [each for each in oldest if each is not None and job.id in each.parents]
     return next((each for each in dependents if each.flow == origin.flow), dependents[0] if dependents else None)
 
 
 async def cause_of(operator: OperatorStore, job: Job) -> Job | None:
-    """The job that caused a cancellation: the first of the cancelled links' parents.
+    """The job that caused a cancellation: the first of the cancelled parents.
 
-    None, if it was not cancelled with a parent, or that is not kept.
+    None if the job was not cancelled because of another, or that one is not kept.
     """
-    return await _last_of(operator, _felled_by, job, MAX_FALLEN)
+    return await _last_of(operator, _cancelled_by, job, MAX_STEPS)
 
 
-async def front_of(operator: OperatorStore, job: Job, most: int = MAX_FALLEN) -> Job | None:
-    """The link that its chain is waiting for. None, if it waits for none, or that is too far."""
+async def front_of(operator: OperatorStore, job: Job, most: int = MAX_STEPS) -> Job | None:
+    """The link that its chain waits for; None if it waits for none, or that one is more than `most` links away."""
     front = await _last_of(operator, _waits_for, job, most)
     return None if front is None or _waits_for(front) is not None else front
 
@@ -107,7 +111,7 @@ async def held_up_by(operator: OperatorStore, job: Job) -> Job | None:
 
 
 async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None], job: Job, most: int) -> Job | None:
-    """The job after this many steps, or as many as there are; None, if there is none."""
+    """The job after `most` steps, or after the last that there is; None if there is no step."""
     last, following = None, step(job)
     for _ in range(most):
         if following is None or (found := (await operator.get([following]))[0]) is None:
@@ -116,10 +120,11 @@ async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None],
     return last
 
 
-def _felled_by(job: Job) -> JobId | None:
+def _cancelled_by(job: Job) -> JobId | None:
     if job.status is not Status.CANCELLED:
         return None
-    return parent_in_reason(job.reason) or member_in_reason(job.reason) or node_in_reason(job.reason)
+    found = parent_in_reason(job.reason) or member_in_reason(job.reason) or node_in_reason(job.reason)
+    return found if found is not None and is_id(found) else None  # an operator may give a reason that reads alike
 
 
 def _waits_for(job: Job) -> JobId | None:

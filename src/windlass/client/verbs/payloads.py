@@ -1,4 +1,4 @@
-"""Earlier payloads: what a job was to do before an operator changed it, kept as one document beside the job."""
+"""Earlier payloads: those that a job had before operators changed it, kept as one document beside the job."""
 
 import time
 from collections.abc import Mapping, Sequence

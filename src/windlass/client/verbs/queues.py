@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
+from windlass.client.groups.waking import cancel_jobs
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import each_page
 from windlass.client.verbs.group import Verbs
@@ -66,10 +67,7 @@ class Queues(Verbs):
         restores it, of all settings that it names, before the others are changed. Entries of `retention` and
         `weights` are changed one by one.
         """
-        said = settings(**options)
-        if said == QueueSettings() and not reset:
-            there = ", ".join(QueueOptions.__annotations__)
-            raise InvalidOption("set", f'nothing to change; there are {there}; "none" lifts a limit')
+        said = checked_settings(reset, options)
         return await self._amend(
             name, lambda before: amended(without(before, reset) if reset else before, said), version
         )
@@ -147,11 +145,20 @@ class Queues(Verbs):
     list = blocking(alist)
 
 
+def checked_settings(reset: Sequence[str], options: QueueOptions) -> QueueSettings:
+    """What `set` is to change; raises InvalidOption."""
+    said = settings(**options)
+    if said == QueueSettings() and not reset:
+        there = ", ".join(QueueOptions.__annotations__)
+        raise InvalidOption("set", f'nothing to change; there are {there}; "none" lifts a limit')
+    return said
+
+
 def _state(queue: Queue) -> dict[str, Any]:
     """What the audit keeps of a pause or closure."""
     return {"paused": queue.paused, "paused_until": queue.paused_until, "closed": queue.closed}
 
 
 async def _purge(operator: OperatorStore, ids: Sequence[str]) -> Sequence[Transition | None]:
-    moved = await operator.cancel(ids, PURGED)
+    moved = await cancel_jobs(operator, ids, PURGED)
     return [each for each in moved if each is not None and each.status is Status.CANCELLED]

@@ -31,8 +31,7 @@ class Schedules(Verbs):
 
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
         """A new schedule: `add("daily", report.job(), cron="0 9 * * 1-5", tz="Europe/Berlin")`."""
-        refuse_connection(job)
-        said = settings(self._home._with_creation(job), **options)
+        said = self._settings(job, options)
         added = await (await self._ready()).add(check_name(name, "schedule"), said)
         if added is None:
             raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
@@ -55,12 +54,9 @@ class Schedules(Verbs):
         With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes changes by
         name first; `paused` pauses or resumes it in the same step.
         """
-        refuse_connection(job)
-        said = settings(None if job is None else self._home._with_creation(job), **options)
+        said = self._settings(job, options)
         if said == ScheduleSettings() and not reset and paused is None:
-            raise InvalidOption(
-                "set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}"
-            )
+            raise nothing_to_change()
         if reset:
             await self._check_declared(name)
         return await self._amend(
@@ -72,9 +68,17 @@ class Schedules(Verbs):
         await self._check_declared(name)
         return await self._amend(name, lambda before: without(before, names), version)
 
+    def _settings(self, job: NewJob | None, options: ScheduleOptions) -> ScheduleSettings:
+        """Settings as given, checked; the job with the trace in which they are given."""
+        refuse_connection(job)
+        traced = self._home._with_creation(job) if isinstance(job, NewJob) else job
+        return settings(traced, **options)
+
     async def _check_declared(self, name: str) -> None:
         if (await self.aget(name)).declared == ScheduleSettings():
-            raise InvalidOption("reset", f"no code declares {name!r}, so nothing is left to hold; use set, or remove")
+            raise InvalidOption(
+                "reset", f"no code declares {name!r}, so there is nothing to reset to; use set, or remove"
+            )
 
     async def apause(self, name: str, *, version: str | None = None) -> Schedule:
         """Enqueue nothing until it is resumed."""
@@ -163,6 +167,11 @@ class Schedules(Verbs):
     remove = blocking(aremove)
     undeclared = blocking(aundeclared)
     list = blocking(alist)
+
+
+def nothing_to_change() -> InvalidOption:
+    """The refusal of a `set` without settings."""
+    return InvalidOption("set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}")
 
 
 def _times(schedule: Schedule) -> dict[str, Any]:

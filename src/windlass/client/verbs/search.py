@@ -16,7 +16,7 @@ from windlass.store.records import NEWEST, FailureKey, JobFilter
 from windlass.store.rows import failure_key
 
 MAX_CALLS = 10
-"""Of the store, each of which reads up to 10,000 jobs."""
+"""Calls of the store, each of which reads up to 10,000 jobs."""
 MAX_SEARCHED = 100_000
 SEARCH_SECONDS = 0.8
 FAILURES = frozenset({Status.FAILED, Status.DEAD})
@@ -51,8 +51,8 @@ async def search(
 ) -> Found:
     """A page: the newest jobs, or the latest failures, that match and may be seen.
 
-    Without `in_payloads` the store does not leave out jobs by their payloads: where the search ends would tell what
-    is in fields that are hidden.
+    Without `in_payloads` the store does not leave out jobs by their payloads: the end of the search would reveal what
+    hidden fields contain.
     """
     ends = since_boot() + round(SEARCH_SECONDS * SECOND)
     if by_failure:

@@ -1,4 +1,4 @@
-"""app.webhooks: addresses that hear of ended jobs; each verb also with the prefix `a`."""
+"""app.webhooks: addresses that are notified of ended jobs and flows; each verb also with the prefix `a`."""
 
 import os
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Webhooks(Verbs):
     """Add, list, test, pause and remove webhooks, and rotate their secrets."""
 
     async def aadd(self, name: str, url: str, **options: Unpack[WebhookOptions]) -> NewSecret:
-        """A webhook that hears of jobs that end from now on. Its secret is in the answer and nowhere else.
+        """Add a webhook for jobs and flows that end from now on. Its secret is in the answer and nowhere else.
 
         `add("ops", "https://example.com/hook", events=["job.dead"], queues=["mail"], types=["img.*"])`.
         """
@@ -90,7 +90,7 @@ class Webhooks(Verbs):
         return [public(each) for each in await all_webhooks((await self._home._ready()).documents)]
 
     async def aremove(self, name: str) -> None:
-        """Remove a webhook; deliveries that have not been sent are cancelled when their turn comes."""
+        """Remove a webhook; deliveries that have not been sent are cancelled when they are due."""
         before = await self.aget(name)
         await (await self._home._ready()).documents.delete(KIND, [name])
         await self._audit("webhook.remove", name, before=before)

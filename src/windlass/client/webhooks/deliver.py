@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from windlass.client.runtime.offloaded import with_values
-from windlass.client.tasks.context import Context, Home, entered
+from windlass.client.tasks.context import Context, entered
+from windlass.client.tasks.link import Home
 from windlass.client.webhooks.post import AddressRefused, DeliveryFailed, post
 from windlass.client.webhooks.records import find_webhook
 from windlass.core.control import Cancel, Dead, Retry, Snooze
@@ -19,7 +20,7 @@ from windlass.core.webhooks.webhook import StoredWebhook
 from windlass.version import __version__
 
 PAUSED_SECONDS = 60
-"""How often a delivery looks whether its webhook is still paused."""
+"""How often a delivery checks whether its webhook is still paused."""
 MAX_CONTENTS = 1024 * 1024
 """Bytes of a payload or result in a body; a larger one is left out."""
 GONE = 410
@@ -60,11 +61,11 @@ async def _send(home: Home, ctx: Context, stored: StoredWebhook, body: bytes) ->
         return answer.status
     if answer.status == GONE:
         raise Dead("the receiver answered 410: it wants no more deliveries")
-    said = f"the receiver answered {answer.status}"
+    problem = f"the receiver answered {answer.status}"
     # A shorter time than the policy's would use up the attempts while the receiver is away.
     if answer.retry_after is not None and answer.status in WAITING and answer.retry_after > _usual_wait(job.failures):
-        raise Retry(after=answer.retry_after, reason=said)
-    raise DeliveryFailed(said + (", and redirects are not followed" if 300 <= answer.status < 400 else ""))
+        raise Retry(after=answer.retry_after, reason=problem)
+    raise DeliveryFailed(problem + (", and redirects are not followed" if 300 <= answer.status < 400 else ""))
 
 
 def _usual_wait(failures: int) -> float:

@@ -34,7 +34,7 @@ class DeliveryFailed(Exception):
 
 
 class AddressRefused(Exception):
-    """Nothing is sent to where the name of the receiver leads."""
+    """The receiver's name leads to an address that is not allowed."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ async def post(
                 writer.write(_request(parts, headers, body))
                 await writer.drain()
                 answer = await _answer(reader)
-                limit.reschedule(None)  # what it said counts, however slowly the rest comes
+                limit.reschedule(None)  # the status counts, however slow the body is
                 await _drop_body(reader)
                 return answer
     except TimeoutError:
@@ -102,7 +102,7 @@ async def _connected(
         _check(parts, str(writer.get_extra_info("peername")[0]), networks)
         yield reader, writer
     finally:
-        writer.transport.abort()  # nothing more is to come, and no slow receiver is waited for
+        writer.transport.abort()  # a close would wait for a slow receiver
 
 
 async def _connect(parts: SplitResult, addresses: Sequence[str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -157,7 +157,7 @@ async def _answer(reader: asyncio.StreamReader) -> Answer:
             raise DeliveryFailed(f"the answer is not HTTP: {cut(printable(status), MAX_SHOWN)}")
         if not 100 <= int(rest[:3]) < 200:
             return Answer(int(rest[:3]), _retry_after(lines))
-    raise DeliveryFailed("the answer does not come to its end")
+    raise DeliveryFailed(f"the first {MAX_INFORMATIONAL} answers are all informational")
 
 
 def _retry_after(lines: Sequence[str]) -> int | None:
@@ -170,7 +170,7 @@ def _retry_after(lines: Sequence[str]) -> int | None:
 
 
 async def _drop_body(reader: asyncio.StreamReader) -> None:
-    """A receiver that is cut off while it answers may take that for a failure."""
+    """Read the body and drop it: a receiver that is cut off while it answers may take that for a failure."""
     left = MAX_ANSWER
     with contextlib.suppress(TimeoutError, OSError):
         async with asyncio.timeout(BODY_SECONDS):

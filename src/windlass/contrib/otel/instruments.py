@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter
@@ -12,12 +13,12 @@ from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND
 from windlass.observe.families import Family, process_families
 from windlass.observe.process import want_figures
-from windlass.observe.reading import MAX_ROWS, OTHER, RUN_SECONDS, WAIT_SECONDS
+from windlass.observe.reading import MAX_ROWS, OTHER, RUN_SECONDS, WAIT_SECONDS, Timing
 from windlass.version import __version__
 
 
 def measure_jobs(app: App, *, meter_provider: MeterProvider | None = None) -> None:
-    """Count what this process does for OpenTelemetry: jobs by outcome, store calls that failed, run and wait times.
+    """Count what this process does for OpenTelemetry: jobs by outcome, run and wait times, store calls.
 
     Names are those of `/metrics` as an exporter for Prometheus writes them: `windlass.jobs.completed` becomes
     `windlass_jobs_completed_total`. Without `meter_provider` the global one is used. What a supervisor counts, which
@@ -27,6 +28,11 @@ def measure_jobs(app: App, *, meter_provider: MeterProvider | None = None) -> No
     for family in process_families(want_figures().read()):
         if family.kind == "counter":
             meter.create_observable_counter(_dotted(family.name), [_observer(family.name)], description=family.help)
+    # OpenTelemetry has no histogram that is read: the number of calls and the sum of their times are.
+    calls = partial(_call_observations, lambda timing: timing.count)
+    meter.create_observable_counter("windlass.store.calls", [calls], description="Calls to the store.")
+    times = partial(_call_observations, lambda timing: timing.sum)
+    meter.create_observable_counter("windlass.store.call.time", [times], "s", "Time of calls to the store.")
     app.middleware(_Times(meter).measure_attempt)
 
 
@@ -48,6 +54,14 @@ def _observer(name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
 
 def _observations(family: Family) -> list[Observation]:
     return [Observation(value, dict(zip(family.labels, labels, strict=True))) for labels, value in family.values]
+
+
+def _call_observations(value: Callable[[Timing], float], _: CallbackOptions) -> list[Observation]:
+    figures = want_figures()
+    if figures.is_absorbed:
+        return []
+    calls = figures.read().calls.items()
+    return [Observation(value(each.times), {"verb": verb}) for verb, each in calls if each.times.count]
 
 
 class _Times:

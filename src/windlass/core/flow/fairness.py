@@ -2,7 +2,7 @@
 
 Each tenant has the virtual time at which its last job ended, where a job takes 1/weight. The next job goes to the
 tenant whose own would end first. A tenant that appears, or appears again, starts at the present: idle time earns no
-credit, and a million jobs make no debt.
+credit, and earlier jobs leave no debt.
 """
 
 import heapq
@@ -46,7 +46,7 @@ def after_claim(
 ) -> FairState:
     """The state after these tenants got these numbers of jobs; `waiting` are the tenants known to have had some.
 
-    The present becomes the earliest end of the waiting tenants: no tenant is owed more than that.
+    The present becomes the earliest end of the waiting tenants.
     """
     state, waiting = with_weights(state, weights), set(waiting)
     present, before = state.present, state.ends

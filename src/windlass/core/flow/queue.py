@@ -29,10 +29,10 @@ DEFAULT_RETENTION: dict[Status, Micros] = {
 NO_LIMIT = 0
 NO_RATE = Rate(0, SECOND, 0)
 NO_AGEING: Micros = 0
-"""Lets an operator remove what the code declares."""
+"""These let an operator remove what the code declares."""
 
 NONE: Final = "none"
-"""The same for programs."""
+"""How programs spell it."""
 
 MAX_AT_ONCE = 1_000_000
 MAX_WEIGHTS = 1_000
@@ -112,7 +112,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> str:
-        """Changes with every change of the queue; its jobs are no part of it."""
+        """Changes with every change of the queue; its jobs do not count."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
 
     def check(self, version: str | None) -> None:
@@ -164,7 +164,9 @@ def without(before: QueueSettings, names: Iterable[str]) -> QueueSettings:
     chosen = tuple(names) or QueueSettings.__struct_fields__
     for name in chosen:
         if name not in _CHECKS:
-            raise InvalidOption("setting", f"{shown(name)} is none of a queue; there are {', '.join(_CHECKS)}")
+            raise InvalidOption(
+                "setting", f"{shown(name)} is not a setting of a queue; there are {', '.join(_CHECKS)}"
+            )
     return msgspec.structs.replace(before, **{name: getattr(_NOTHING, name) for name in chosen})
 
 
@@ -243,7 +245,7 @@ def _weight(tenant: str, weight: Any) -> float:
 
 def _check_number(weights: Mapping[str, float]) -> None:
     if len(weights) > MAX_WEIGHTS:
-        problem = f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have 1"
+        problem = f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have the weight 1"
         raise InvalidOption("weights", problem, limit=MAX_WEIGHTS)
 
 

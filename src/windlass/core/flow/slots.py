@@ -52,5 +52,5 @@ def or_waiting_for_key(due: Timing, key: str | None, slot: int | None) -> Timing
 
 def slot_after(slot: int | None, after: Timing, change: JobChange, moves: bool) -> int | None:
     """The slot of a waiting job after a change: another queue or a later time frees it."""
-    put_off = after.status in (Status.SCHEDULED, Status.FAILED)
-    return None if moves or (change.is_timed and put_off) else slot
+    is_later = after.status in (Status.SCHEDULED, Status.FAILED)
+    return None if moves or (change.is_timed and is_later) else slot

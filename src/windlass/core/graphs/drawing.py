@@ -9,7 +9,7 @@ from windlass.core.graphs.tree import FlowEdge, FlowNode
 from windlass.core.ids import JobId
 
 FOLDED_FROM = 6
-"""This many nodes of one type that wait for the same are one box."""
+"""From this many on, nodes of one type that wait for the same nodes are one box."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     count: int
     ends: dict[str, int]
-    """How many have which status; `skipped` is one of them."""
+    """The number of nodes by status; `skipped` counts as one."""
     id: JobId | None
     """Of a single node."""
     level: int

@@ -4,7 +4,7 @@ A node has `SLOTS` indexes: the last is its own, the others are for the joins be
 which every job comes after those that it waits for.
 """
 
-from windlass.core.groups.ids import GROUP_TYPE, member_id, member_index, named_group_id
+from windlass.core.groups.ids import GROUP_TYPE, is_group_id, member_id, member_index, named_group_id
 from windlass.core.ids import JobId
 
 FLOW_TYPE = "windlass.flow"
@@ -18,9 +18,14 @@ WATCHER_TYPES = (GROUP_TYPE, FLOW_TYPE, MAP_TYPE)
 """Jobs that the ends of their members wake."""
 MAX_NODES = 10_000
 SLOTS = 104
-"""So many fit: 10,000 nodes in the 20 bits of an index."""
+"""Indexes of one node: at most 2**20 // MAX_NODES."""
 MAX_JOINS = SLOTS - 1
-"""Of one node."""
+"""Joins before one node."""
+
+
+def is_flow(type_: str, id_: JobId) -> bool:
+    """Whether a job is a group or graph; jobs that decide about callbacks have the same type, but other ids."""
+    return type_ in FLOW_TYPES and is_group_id(id_)
 
 
 def node_id(flow: JobId, number: int) -> JobId:

@@ -8,7 +8,8 @@
 | skipped: its own condition cannot be met | skipped | skipped after the last | run after the last | completes |
 | failed, crashed, snoozed, requeued | wait | wait | wait | waits |
 | deleted or pruned, was completed | as completed | as completed | as completed | as completed |
-| deleted or pruned, was not | as dead | as dead | as dead | as dead |
+| deleted or pruned, was dead | as dead | as dead | as dead | as dead |
+| deleted or pruned, was cancelled | as dead | as dead | as dead | completes after the last |
 
 A skipped node is cancelled, with a reason that names the node whose end made it so.
 
@@ -26,7 +27,7 @@ from enum import Enum, StrEnum
 import msgspec
 
 from windlass.core.groups.rules import Verdict
-from windlass.core.ids import JobId
+from windlass.core.ids import JobId, is_id
 from windlass.core.status import FINISHED, Status
 
 
@@ -38,7 +39,7 @@ class When(StrEnum):
     DEAD = "dead"
     """One of them ended without completing: dead, cancelled, or expired."""
     ENDED = "ended"
-    """All of them ended, however."""
+    """All of them ended, with any outcome."""
 
 
 class NodeEnd(Enum):
@@ -51,7 +52,7 @@ class NodeEnd(Enum):
 
 
 def node_end(status: Status | None, outcome: str | None, *, skipped: bool) -> NodeEnd:
-    """A node with this status; without one it is not stored, and `outcome` is what its tombstone tells, if any."""
+    """A node with this status; without one it is not stored, and `outcome` is that of its tombstone, if any."""
     if status is None:
         return NodeEnd.COMPLETED if outcome == Status.COMPLETED else NodeEnd.LOST
     if status not in FINISHED:
@@ -83,12 +84,24 @@ def is_unmet(reason: str | None) -> bool:
 
 
 def node_in_reason(reason: str | None) -> JobId | None:
-    """The node in `unmet_reason`, if it is one."""
-    return (reason or "")[len(UNMET) :].split(" ")[0] or None if is_unmet(reason) else None
+    """The node in `unmet_reason` or `node_ended_reason`, if it is one of these."""
+    text = reason or ""
+    start = next((each for each in (UNMET, LOST_NODE) if text.startswith(each)), None)
+    found = "" if start is None else text[len(start) :].split(" ")[0]
+    return found if is_id(found) else None
+
+
+LOST_NODE = "its node "
+
+
+def node_ended_reason(node: JobId, name: str | None, status: Status, reason: str | None) -> str:
+    """The reason of a flow that is cancelled because this node is lost."""
+    named = f" ({name})" if name else ""
+    return f"{LOST_NODE}{node}{named} is {status}" + (f": {reason}" if reason else "")
 
 
 NODE_IN_META = "windlass.node"
-"""The name that a producer gave a node is kept in its meta, under this name."""
+"""The key in a node's meta for the name that its producer gave it."""
 
 
 def name_to_meta(meta: str | None, name: str) -> str:
@@ -98,7 +111,7 @@ def name_to_meta(meta: str | None, name: str) -> str:
 
 
 WHEN_IN_META = "windlass.when"
-"""Likewise that it waits for ends, however they are."""
+"""The key in the meta of a node that waits for ends, whatever the outcome."""
 
 
 def ends_to_meta(meta: str | None) -> str:
@@ -108,7 +121,7 @@ def ends_to_meta(meta: str | None) -> str:
 
 
 def ends_in_meta(meta: object) -> bool:
-    """Whether a node waits for ends, however they are."""
+    """Whether a node waits for ends, whatever the outcome."""
     return isinstance(meta, dict) and meta.get(WHEN_IN_META) == When.ENDED
 
 

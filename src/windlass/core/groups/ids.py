@@ -50,7 +50,7 @@ def named_group_id(name: str) -> JobId:
 
 
 def is_group_id(id_: JobId) -> bool:
-    """Whether an id looks like that of a group; only the job's type tells for sure."""
+    """Whether an id looks like that of a group; only the job's type is certain."""
     return id_[14:16] == "81"
 
 
@@ -77,7 +77,7 @@ def added_id(group: JobId, adder: JobId, what: str) -> JobId:
 
 
 def is_member_id(group: JobId, id_: JobId) -> bool:
-    """Whether the job is a member of this group, with an index or added by a member."""
+    """Whether a child of this group is a member, with an index or added by a member; a callback is none."""
     if not is_group_id(group):
         return False
     return id_[:-5] == _member_prefix(group) or id_[:18] == _added_prefix(group)
@@ -93,8 +93,22 @@ def link_id(seed: str, place: int) -> JobId:
     return _made(_hash(f"windlass link\0{seed}/{place}"), _Kind.LINK)
 
 
+def family(id_: JobId) -> str | None:
+    """A text that members of one group share, rarely with another group of the same millisecond; None: no group."""
+    if id_[14:15] != "8":
+        return None
+    match id_[15:16]:
+        case "2":
+            return id_[:-5]
+        case "3":
+            return id_[:18]
+        case "1" | "5":
+            return id_
+    return None
+
+
 def group_of(id_: JobId, parent: JobId | None, flow: str | None) -> JobId | None:
-    """The group that a job is a member of, or a job behind a member; None, if it is none."""
+    """The group of a member, or of a job behind a member; None for other jobs."""
     if parent is not None and is_member_id(parent, id_):
         return parent
     is_behind = id_[14:16] == f"8{_Kind.LINK:x}" and flow is not None and is_group_id(flow)
@@ -109,6 +123,11 @@ def watcher_id(group: JobId, role: Role) -> JobId:
 def callback_id(group: JobId, role: Role) -> JobId:
     """The id of a callback."""
     return _derived(group, _Kind.ROLE, 16 + role)
+
+
+def is_role_id(group: JobId, id_: JobId) -> bool:
+    """Whether the job is a callback of this group, or decides whether one runs; `then` the group decides itself."""
+    return id_[14:16] == f"8{_Kind.ROLE:x}" and id_[:-5] == _derived(group, _Kind.ROLE, 0)[:-5]
 
 
 def before_member(group: JobId, index: int) -> JobId:

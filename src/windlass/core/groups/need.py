@@ -35,7 +35,7 @@ def needed(need: Need, size: int) -> int:
 
 
 def allowed_losses(need: Need, size: int | None) -> int | None:
-    """How many members may end without completing; None, while that is open because the size is."""
+    """How many members may end without completing; None while the size is not known."""
     if need is None:
         return 0
     return None if size is None else size - needed(need, size)

@@ -27,12 +27,12 @@ import msgspec
 
 from windlass.core.groups.ids import Role
 from windlass.core.groups.need import Need
-from windlass.core.ids import JobId
+from windlass.core.ids import JobId, is_id
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.core.status import FINISHED, Status
 
 STORED_WITHIN: Micros = 60 * SECOND
-"""An enqueue over several queues may take that long to store every member."""
+"""How long an enqueue over several queues may take to store every member."""
 ABANDONED_AFTER: Micros = 3600 * SECOND
 """An open group to which nothing was added for this time is given up: its producer is gone."""
 ABANDONED = "abandoned: it was not sealed, and nothing was added for an hour"
@@ -49,7 +49,7 @@ class MemberState(Enum):
 
 
 def member_state(status: Status | None, outcome: str | None, age: Micros) -> MemberState:
-    """A member with this status; without one it is not stored, and `outcome` is what its tombstone tells, if any.
+    """A member with this status; without one it is not stored, and `outcome` is that of its tombstone, if any.
 
     `age` is that of the group.
     """
@@ -71,7 +71,7 @@ class Verdict(Enum):
 
 
 def verdict(role: Role, *, ended: bool, lost: bool) -> Verdict:
-    """`ended`: no member is live, and none can be added; `lost`: more are lost than the group can bear."""
+    """`ended`: no member is live, and none can be added; `lost`: more are lost than `need` allows."""
     match role:
         case Role.THEN:
             return Verdict.CANCEL if lost else Verdict.RUN if ended else Verdict.WAIT
@@ -105,7 +105,7 @@ def too_few_reason(need: Need, size: int) -> str:
 def member_in_reason(reason: str | None) -> JobId | None:
     """The member because of which a group was cancelled, if any."""
     words = (reason or "").split(" ")
-    return words[2] if words[:2] == ["its", "member"] and len(words) > 3 else None
+    return words[2] if words[:2] == ["its", "member"] and len(words) > 3 and is_id(words[2]) else None
 
 
 class GroupPayload(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -113,7 +113,7 @@ class GroupPayload(msgspec.Struct, frozen=True, omit_defaults=True):
 
     group: JobId
     size: int
-    """Of an open group 0: its document has it, when it is sealed."""
+    """0 of an open group: its document has the size once it is sealed."""
     role: int = Role.THEN
     as_list: bool = False
     """Whether its result is the list of all results, instead of a reference to them."""

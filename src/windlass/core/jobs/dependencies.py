@@ -80,15 +80,15 @@ class ParentState(msgspec.Struct, frozen=True):
     queue: str
 
 
-def with_existing_parents(job: NewJob, stands: Mapping[JobId, JobId]) -> NewJob:
+def with_existing_parents(job: NewJob, existing: Mapping[JobId, JobId]) -> NewJob:
     """The job with parents replaced by the existing jobs that have their idempotency keys."""
-    if not any(parent in stands for parent in job.parents):
+    if not any(parent in existing for parent in job.parents):
         return job
     return msgspec.structs.replace(
         job,
-        parent=stands.get(job.parent, job.parent) if job.parent else None,
-        parents=tuple(stands.get(parent, parent) for parent in job.parents),
-        result_params=tuple((name, stands.get(parent, parent)) for name, parent in job.result_params),
+        parent=existing.get(job.parent, job.parent) if job.parent else None,
+        parents=tuple(existing.get(parent, parent) for parent in job.parents),
+        result_params=tuple((name, existing.get(parent, parent)) for name, parent in job.result_params),
     )
 
 
@@ -127,8 +127,8 @@ def levels(jobs: Iterable[NewJob]) -> dict[JobId, int]:
 
 def pending_parents(parents: str, inputs: str | None) -> list[JobId]:
     """The parents, as JSON, that have not completed yet."""
-    come = {parent for parent, _ in _inputs.decode(inputs or "[]")}
-    return [parent for parent in _ids.decode(parents) if parent not in come]
+    completed = {parent for parent, _ in _inputs.decode(inputs or "[]")}
+    return [parent for parent in _ids.decode(parents) if parent not in completed]
 
 
 def result_params_of(takes: str) -> list[ResultParam]:

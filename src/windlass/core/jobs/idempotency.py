@@ -6,7 +6,7 @@ from windlass.core.status import WAITING, Status
 
 
 class OnConflict(StrEnum):
-    """What the producer wants if a job has the key already."""
+    """What an enqueue does if another job has its key."""
 
     EXISTING = "existing"
     """Return its id; store nothing."""

@@ -17,7 +17,7 @@ CRASH_LIMIT = 3
 """After this many crashes while it ran alone, a job is dead."""
 
 MANY_RESCUES = 3
-"""From this many on, a job is a suspect, though no crash was seen."""
+"""From this many rescues on, a job is a suspect, though no crash was seen."""
 MAX_REASON_LENGTH = 1000
 MAX_PAUSE = 16
 """Seconds until a job that needs another version of its task is tried again, at most."""
@@ -140,20 +140,27 @@ def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy
             return _settlement(job, Status.SCHEDULED, "snoozed", delay=_asked(error.delay), snoozes=1)
         case Cancel():
             return _settlement(job, Status.CANCELLED, "cancelled", reason=_said(error.reason))
-        case Dead():
-            return _settlement(job, Status.DEAD, "dead", reason=_said(error.reason), error=report, failures=1)
+    if (reason := dead_because(job, error, policy.dead_on)) is not None:
+        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
     failures = job.failures + 1
-    if isinstance(error, policy.dead_on):
-        reason = f"{type(error).__name__} is not retried"
-        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
-    if failures + job.crashes >= job.max_attempts:
-        reason = f"failed {failures} of {job.max_attempts} attempts"
-        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
     if isinstance(error, Retry) and error.after is not None:
         delay = _asked(error.after)
     else:
         delay = _wait(policy_in_meta(job.meta) or policy.retry, error, failures, random)
     return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
+
+
+def dead_because(job: Claimed, error: BaseException, dead_on: tuple[type[BaseException], ...]) -> str | None:
+    """Why a job is dead after this error of its handler; None if it is not."""
+    if isinstance(error, Snooze | Cancel):
+        return None
+    if isinstance(error, Dead):
+        return _said(error.reason)
+    if isinstance(error, dead_on):
+        return f"{type(error).__name__} is not retried"
+    if job.failures + 1 + job.crashes >= job.max_attempts:
+        return f"failed {job.failures + 1} of {job.max_attempts} attempts"
+    return None
 
 
 def _crashed(job: Claimed, report: JobError) -> Settlement:
@@ -173,9 +180,9 @@ def _crashed(job: Claimed, report: JobError) -> Settlement:
 
 
 def is_suspect(job: Claimed) -> bool:
-    """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
+    """Whether the job may have killed a runner: then it runs alone, so that a next crash is certainly its own.
 
-    A lost machine is no job's fault, but the same job each time is more than chance.
+    A lost machine is no job's fault, but several rescues of one job are more than chance.
     """
     return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
 

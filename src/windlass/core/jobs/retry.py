@@ -27,7 +27,7 @@ def _between(least: float, value: object, most: float) -> bool:
 
 
 def _length(value: Any) -> float | None:
-    """In seconds; None if it is no duration."""
+    """Seconds; None if it is no duration."""
     try:
         return duration(value, "") / SECOND
     except InvalidTime:
@@ -66,11 +66,11 @@ def _jittered(seconds: float, jitter: float, random: Random) -> float:
 
 
 class _NotGiven(int):
-    """A default that can be told from the same number given."""
+    """The default, distinguishable from the same number if that is given."""
 
 
 class _Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    attempts: int = _NotGiven(DEFAULT_MAX_ATTEMPTS)
+    attempts: int = msgspec.field(default_factory=lambda: _NotGiven(DEFAULT_MAX_ATTEMPTS))
     base: float = 60.0
     cap: float = 3600.0
     jitter: float = 0.1
@@ -241,7 +241,7 @@ def _problem(error: object, policy: object) -> str | None:
 
 
 def _is_policy(policy: object) -> bool:
-    # A class has the method too, but waits for no failures.
+    # A class has the method too, but is no policy.
     return callable(getattr(policy, "seconds", None)) and not isinstance(policy, type)
 
 

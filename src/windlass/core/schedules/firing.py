@@ -118,12 +118,12 @@ def still_valid(found: Mapping[str, Schedule], firings: Sequence[Firing]) -> dic
     """The firings that may be applied, by name: those whose schedule has not changed since the decision."""
     able: dict[str, Firing] = {}
     for each in firings:
-        if each.name not in able and _stands(found.get(each.name), each):
+        if each.name not in able and _is_current(found.get(each.name), each):
             able[each.name] = each
     return able
 
 
-def _stands(schedule: Schedule | None, wanted: Firing) -> bool:
+def _is_current(schedule: Schedule | None, wanted: Firing) -> bool:
     if schedule is None or schedule.paused or schedule.next_at is None or schedule.revision != wanted.revision:
         return False
     return (to_micros(schedule.created_at), to_micros(schedule.next_at)) == (wanted.created_at, wanted.was_next)
@@ -154,7 +154,7 @@ def new_schedule(name: str, now: Micros, *, declared: ScheduleSettings, changed:
 
 
 def reconfigured(before: Schedule, now: Micros, declared: ScheduleSettings, changed: ScheduleSettings) -> Schedule:
-    """The schedule with other settings. With the same times, a due tick stays due; else it starts anew."""
+    """The schedule with other settings. With the same times, a due tick stays due; else the next one is after now."""
     after = msgspec.structs.replace(before, declared=declared, changed=changed, revision=before.revision + 1)
     merge(declared, changed)  # refuses incomplete settings
     return after if _times(before) == _times(after) else _replanned(after, now)

@@ -36,7 +36,7 @@ MIN_INTERVAL: Micros = SECOND
 MAX_JITTER: Micros = DAY
 TIMES = ("cron", "every", "tz")
 """The settings that determine the ticks."""
-MIN_SAID = 'needs its times: cron="0 9 * * 1-5", or every=300'
+NEEDS_TIMES = 'needs its times: cron="0 9 * * 1-5", or every=300'
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,7 +104,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     missed: int = 0
     """Ticks that passed while no coordinator ran, and were not made up."""
     skipped: int = 0
-    """Ticks without a job: the one before was still running (`overlap=False`), or the queue was closed."""
+    """Ticks without a job: the one before had not ended (`overlap=False`), or the queue was closed."""
     revision: int = 0
     """Counts changes; a firing that was decided on an older revision is not applied."""
 
@@ -152,10 +152,10 @@ def merge(declared: ScheduleSettings, changed: ScheduleSettings) -> ScheduleRule
     """The operator's settings over the code's, and both over the defaults. Raises InvalidOption if one is missing."""
     times = changed if changed.cron is not None or changed.every is not None else declared
     if times.cron is None and times.every is None:
-        raise InvalidOption("schedule", MIN_SAID)
+        raise InvalidOption("schedule", NEEDS_TIMES)
     job = changed.job or declared.job
     if job is None:
-        raise InvalidOption("schedule", "needs a job that it hands in: task.job(...)")
+        raise InvalidOption("schedule", "needs a job to enqueue: task.job(...)")
     check_template(job)
     held = {name: _said(changed, declared, name) for name in ("catch_up", "overlap", "jitter")}
     return ScheduleRules(
@@ -178,7 +178,7 @@ def settings(job: NewJob | None = None, **options: Unpack[ScheduleOptions]) -> S
     if {"cron", "every"} <= found.keys():
         raise InvalidOption("every", "cannot be given together with cron")
     if {"tz", "every"} <= found.keys():
-        raise InvalidOption("tz", "says nothing of an interval; it is for cron")
+        raise InvalidOption("tz", "applies to cron, not to every")
     return ScheduleSettings(job=None if job is None else template(job), **found)
 
 
@@ -196,7 +196,7 @@ def without(before: ScheduleSettings, names: Iterable[str]) -> ScheduleSettings:
     for name in chosen:
         if name not in ScheduleSettings.__struct_fields__:
             there = ", ".join(ScheduleSettings.__struct_fields__)
-            raise InvalidOption("setting", f"{shown(name)} is none of a schedule; there are {there}")
+            raise InvalidOption("setting", f"{shown(name)} is not a setting of a schedule; there are {there}")
     return msgspec.structs.replace(before, **dict.fromkeys(chosen))
 
 
@@ -242,12 +242,12 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 
 
 _OF_ONE_JOB = {
-    "run_at": "when it runs is said by the schedule",
-    "delay": "when it runs is said by the schedule; jitter= spreads it",
+    "run_at": "the schedule determines when it runs",
+    "delay": "the schedule determines when it runs; jitter= spreads the jobs",
     "idempotency_key": "the job of a tick has a key of its own; overlap=False lets only one run at a time",
     "expires_at": "give a length: expires=600",
-    "parent": "the jobs of a schedule come from none",
-    "parents": "the jobs of a schedule come from none",
+    "parent": "jobs of a schedule have no parent",
+    "parents": "jobs of a schedule have no parents",
     "result_params": "PREVIOUS is for links of a chain",
 }
 _BOUNDS = {

@@ -4,20 +4,26 @@ Statistics, not guarantees: they are added up in batches, and a lost or repeated
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from operator import attrgetter
+from typing import Literal, TypeVar
 
 import msgspec
 
 from windlass.core.moments import SECOND, Micros
 
 K = TypeVar("K")
+SumBy = Literal["queue", "type"]
+"""What meters are summed by."""
 Buckets = dict[int, int]
 
 INTERVAL: Micros = 10 * SECOND
 """The length of an interval: short enough for a live view, long enough that rows stay few at any load."""
 METER_RETENTION: Micros = 3600 * SECOND
 """How long intervals are kept: at most 360 rows for each type in each queue."""
+RATE_WINDOW: Micros = 20 * SECOND
+"""Two or three intervals: steady enough to read, fresh enough to act on."""
 
 _EXACT = 16
 
@@ -64,7 +70,9 @@ class Histogram(msgspec.Struct, frozen=True):
 
     def merge(self, other: "Histogram") -> "Histogram":
         """Both together; merging is associative and commutative."""
-        return Histogram(_added(self.buckets, other.buckets))
+        if not (self.buckets and other.buckets):
+            return self if self.buckets else other
+        return merge((self.buckets, other.buckets))
 
 
 def histogram(values: Iterable[Micros]) -> Histogram:
@@ -72,6 +80,15 @@ def histogram(values: Iterable[Micros]) -> Histogram:
     for number in map(bucket, values):
         buckets[number] = buckets.get(number, 0) + 1
     return Histogram(buckets)
+
+
+def merge(histograms: Iterable[Buckets]) -> Histogram:
+    """All together."""
+    added: Buckets = defaultdict(int)
+    for each in histograms:
+        for number, held in each.items():
+            added[number] += held
+    return Histogram(dict(added))
 
 
 class Meter(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,14 +126,15 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
 
     def add(self, other: "Meter") -> "Meter":
         """Both together; queue, type and interval are those of this one."""
-        counted = {name: getattr(self, name) + getattr(other, name) for name in COUNTERS}
+        counted = zip(COUNTERS, map(int.__add__, _counters(self), _counters(other)), strict=True)
         return msgspec.structs.replace(
-            self, wait=self.wait.merge(other.wait), run=self.run.merge(other.run), **counted
+            self, wait=self.wait.merge(other.wait), run=self.run.merge(other.run), **dict(counted)
         )
 
 
 COUNTERS = ("completed", "failed", "dead", "cancelled", "snoozed", "crashed")
 """The counters of a meter, each named after an outcome."""
+_counters: Callable[[Meter], tuple[int, ...]] = attrgetter(*COUNTERS)
 
 
 class Recent(msgspec.Struct, frozen=True):
@@ -124,6 +142,8 @@ class Recent(msgspec.Struct, frozen=True):
 
     now: Micros
     meters: tuple[Meter, ...]
+    added_up: int = 0
+    """The number of meters that were added up; 0: these are no sums."""
 
     def since(self, length: Micros) -> "Recent":
         """Only the intervals that reach into this length of the past."""
@@ -144,37 +164,35 @@ class Recent(msgspec.Struct, frozen=True):
 
     def total(self) -> Meter:
         """The sum over all queues and types."""
-        waits: Buckets = {}
-        runs: Buckets = {}
-        counted = dict.fromkeys(COUNTERS, 0)
-        for each in self.meters:
-            _add(waits, each.wait.buckets)
-            _add(runs, each.run.buckets)
-            for name in COUNTERS:
-                counted[name] += getattr(each, name)
-        return Meter(queue="", type="", wait=Histogram(waits), run=Histogram(runs), **counted)
+        counted = dict(zip(COUNTERS, map(sum, zip(*map(_counters, self.meters), strict=True)), strict=False))
+        waits, runs = (each.wait.buckets for each in self.meters), (each.run.buckets for each in self.meters)
+        return Meter(queue="", type="", wait=merge(waits), run=merge(runs), **counted)
 
-    def completed_by_interval(self, slots: int) -> list[int]:
-        """Completed attempts in each of the last complete intervals, oldest first."""
+    def summed(self, by: SumBy) -> "Recent":
+        """The meters of each queue or type as two: of the intervals in the rate window, and of those before it."""
+        fresh = interval_of(self.now - RATE_WINDOW)
+        parts: dict[tuple[str, bool], list[Meter]] = {}
+        for each in self.meters:
+            parts.setdefault((getattr(each, by), each.interval_start >= fresh), []).append(each)
+        sums = tuple(_as_one(by, name, found) for (name, _), found in parts.items())
+        return Recent(self.now, sums, len(self.meters))
+
+    def completed_by_interval(self, count: int) -> list[int]:
+        """Completed attempts in each of the last `count` complete intervals, oldest first."""
         current = interval_of(self.now)
-        done = dict.fromkeys((current - INTERVAL * back for back in range(slots, 0, -1)), 0)
+        done = dict.fromkeys((current - INTERVAL * back for back in range(count, 0, -1)), 0)
         for each in self.meters:
             if each.interval_start in done:
                 done[each.interval_start] += each.completed
         return list(done.values())
 
 
+def _as_one(by: SumBy, name: str, meters: list[Meter]) -> Meter:
+    start = min(each.interval_start for each in meters)
+    whole = Recent(start, tuple(meters)).total()
+    return msgspec.structs.replace(whole, interval_start=start, **{by: name})
+
+
 def interval_of(moment: Micros) -> Micros:
     """The start of the interval that contains a moment."""
     return moment - moment % INTERVAL
-
-
-def _added(first: Buckets, second: Buckets) -> Buckets:
-    added = dict(first)
-    _add(added, second)
-    return added
-
-
-def _add(into: Buckets, other: Buckets) -> None:
-    for number, held in other.items():
-        into[number] = into.get(number, 0) + held

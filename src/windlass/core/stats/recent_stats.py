@@ -3,10 +3,8 @@
 import msgspec
 
 from windlass.core.moments import SECOND, Micros
-from windlass.core.stats.meter import Histogram, Meter, Recent
+from windlass.core.stats.meter import RATE_WINDOW, Histogram, Meter, Recent
 
-RATE_WINDOW: Micros = 20 * SECOND
-"""Two or three intervals: steady enough to read, fresh enough to act on."""
 DURATION_WINDOW: Micros = 300 * SECOND
 """Five minutes for times and failures, so that quantiles are of more than a few values."""
 

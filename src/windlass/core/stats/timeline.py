@@ -1,17 +1,20 @@
 """Timelines: samples as points over hours or months. A step that was not sampled is a gap."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
 from windlass.core.moments import SECOND, Micros
-from windlass.core.stats.meter import Meter
+from windlass.core.stats.meter import Histogram, Meter
 from windlass.core.stats.recent_stats import Quantiles
-from windlass.core.stats.samples import HOUR, LAG, MINUTE, Depth, start_of
+from windlass.core.stats.samples import HOUR, LAG, MINUTE, Depth, start_of, total
 
 By = Literal["queue", "type", "all"]
 """What a timeline has series of; "all": only the sum."""
+Times = Literal["both", "wait", "run", "none"]
+"""Which times are read."""
 MINUTES_UP_TO: Micros = 12 * HOUR
 """A timeline of up to this length is by minutes unless hours are asked for."""
 _SETTLED: Micros = LAG + 5 * SECOND
@@ -26,8 +29,28 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True):
     until: Micros
     queue: str | None = None
     type: str | None = None
-    times: bool = True
-    """False: without the histograms of times, which are most of a sample."""
+    times: Times = "both"
+    """Histograms are most of a sample. "none": counts of attempts alone, also without depths."""
+    by: By | None = None
+    """Of all queues and types, the samples of a step as one for each queue, for each type, or for all."""
+
+    @property
+    def depth_queue(self) -> str | None:
+        """The queue whose depths are wanted besides those of all jobs; None: every queue."""
+        return "" if self.by in ("type", "all") else self.queue
+
+    def reduce(self, meters: Iterable[Meter]) -> tuple[Meter, ...]:
+        """What is wanted of samples that were read whole: sums, without the times that are not wanted."""
+        unwanted = {name: Histogram() for name in ("wait", "run") if self.times not in ("both", name)}
+        if unwanted:
+            meters = [msgspec.structs.replace(each, **unwanted) for each in meters]
+        if self.by is None:
+            return tuple(meters)
+        groups: dict[tuple[Micros, str, str], list[Meter]] = {}
+        for each in meters:
+            queue, type_ = each.queue if self.by == "queue" else "", each.type if self.by == "type" else ""
+            groups.setdefault((each.interval_start, queue, type_), []).append(each)
+        return tuple(total(queue, type_, start, found) for (start, queue, type_), found in groups.items())
 
 
 class Samples(msgspec.Struct, frozen=True):
@@ -77,7 +100,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The length of a point."""
     by: By
     series: dict[str, Series]
-    """By queue or type; '' is the sum of those that are kept without a name. None by "all"."""
+    """By queue or type; '' is the sum of those that are kept without a name. Empty for "all"."""
     all: Series
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from windlass.core.moments import SECOND, Micros, to_datetime
-from windlass.core.stats.meter import Meter
+from windlass.core.stats.meter import Meter, Recent
 from windlass.core.stats.recent_stats import quantiles
-from windlass.core.stats.samples import Depth, merged, total
+from windlass.core.stats.samples import Depth, merged
 from windlass.core.stats.timeline import By, Point, SampleQuery, Samples, Series, Timeline
 
 MAX_STEPS = 120
@@ -60,19 +60,19 @@ class TimelineBuilder:
     def _add_to(self, part: "_Part", meters: list[Meter], depths: list[Depth]) -> None:
         looked = {} if self._window.type else {depth.queue: depth for depth in merged(part.at, depths)}
         if self._by == "all":
-            self._all.add(part, total("", "", part.at, meters), looked.get(self._window.queue or ""))
+            self._all.add(part, _sum(meters), looked.get(self._window.queue or ""))
             return
         named: dict[str, list[Meter]] = {}
         for meter in meters:
             named.setdefault(meter.queue if self._by == "queue" else meter.type, []).append(meter)
         counted = looked if self._by == "queue" else {}
-        sums = {name: total("", "", part.at, found) for name, found in named.items()}
+        sums = {name: _sum(found) for name, found in named.items()}
         for name in sums.keys() | counted.keys():
             if self._shown(name, sums.get(name)):
                 if name not in self._tracks:
                     self._tracks[name] = _Track(counted=self._by == "queue" and self._window.type is None)
                 self._tracks[name].add(part, sums.get(name, _NOTHING), counted.get(name))
-        self._all.add(part, total("", "", part.at, sums.values()), looked.get(self._window.queue or ""))
+        self._all.add(part, _sum([*sums.values()]), looked.get(self._window.queue or ""))
 
     def _wanted(self, meters: Iterable[Meter]) -> list[Meter]:
         window = self._window
@@ -130,13 +130,13 @@ class _Track:
         if self._open is not part:
             self.close()
             self._open = part
-        found = meter, () if depth is None else (depth,)
-        self._now, self._ever = _joined(self._now, found), _joined(self._ever, found)
+        self._now = _joined(self._now, (meter, () if depth is None else (depth,)))
 
     def close(self) -> None:
         """Complete the point."""
         if self._open is not None:
             self.points[self._open.at] = self.point(self._open, *self._now)
+            self._ever = _joined(self._ever, self._now)
         self._open, self._now = None, (_NOTHING, _NEVER)
 
     def whole(self, part: _Part) -> Point:
@@ -162,4 +162,9 @@ class _Track:
 def _joined(
     one: tuple[Meter, tuple[Depth, ...]], other: tuple[Meter, tuple[Depth, ...]]
 ) -> tuple[Meter, tuple[Depth, ...]]:
-    return one[0].add(other[0]), tuple(merged(0, (*one[1], *other[1])))
+    looks = one[1] + other[1]
+    return one[0].add(other[0]) if one[0] is not _NOTHING else other[0], tuple(merged(0, looks)) if looks else ()
+
+
+def _sum(meters: list[Meter]) -> Meter:
+    return meters[0] if len(meters) == 1 else Recent(0, tuple(meters)).total()

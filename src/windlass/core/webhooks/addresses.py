@@ -59,7 +59,7 @@ def refusal(text: str, allowed: Sequence[Network] = ()) -> str | None:
 
 
 def is_allowed(text: str, allowed: Sequence[Network]) -> bool:
-    """Whether a setting names a network of this address, or of the IPv4 address within it."""
+    """Whether an allowed network has this address; of an IPv6 address that leads to an IPv4 one, that one counts."""
     address = _address(text)
     inner = _embedded(address) or address
     return any(inner in network for network in allowed)

@@ -1,4 +1,4 @@
-"""Deliveries: the job that carries one event to one webhook. Its id follows from both, so there is one of them."""
+"""Deliveries: the job that carries one event to one webhook. Its id follows from both, so it is stored once."""
 
 import hashlib
 import hmac
@@ -51,7 +51,7 @@ def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any
 
 
 def told_by(payload: Any) -> tuple[str | None, str | None]:
-    """The event and the job that a delivery tells of; any producer may enqueue one that has neither."""
+    """The event and the job in the payload of a delivery; any producer may enqueue one that has neither."""
     event = _field(payload, "event")
     kind, job = _field(event, "type"), _field(_field(event, "data"), "job")
     return kind if isinstance(kind, str) else None, job if isinstance(job, str) else None
@@ -62,5 +62,5 @@ def _field(value: Any, name: str) -> Any:
 
 
 def mac_of(key: Secret, id_: JobId, event: dict[str, Any]) -> str:
-    """The authentication code of a delivery: it is ours, and unchanged."""
+    """The authentication code that shows that a delivery is ours and unchanged."""
     return hmac.new(key.text.encode(), id_.encode() + b"\0" + _encode(event), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""A webhook: an address that hears of ended jobs, and which of them."""
+"""A webhook: an address that gets events of ended jobs, and which of them it selects."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from windlass.core.webhooks.addresses import Network, is_address, refusal
 from windlass.core.webhooks.signature import Secret
 from windlass.errors import InvalidName, InvalidOption
 
-ENDS = ("job.completed", "job.dead", "job.cancelled")
+ENDS = ("job.completed", "job.dead", "job.cancelled", "flow.completed", "flow.dead", "flow.cancelled")
 """Events that a webhook can select."""
 TEST = "webhook.test"
 NETWORKS_SETTING = "webhook_networks"
@@ -36,7 +36,7 @@ class WebhookOptions(TypedDict, total=False):
     """What `app.webhooks.add` takes; every given selection must match."""
 
     events: Iterable[str]
-    """`job.completed`, `job.dead`, `job.cancelled`; default: all of them."""
+    """`job.completed`, `job.dead`, `job.cancelled`, and the same of `flow.`; default: all of them."""
     queues: Iterable[str]
     types: Iterable[str]
     """`*` stands for any characters."""
@@ -60,7 +60,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     timeout: Micros = DEFAULT_TIMEOUT
 
     def selects(self, event: str, queue: str, type_: str) -> bool:
-        """Whether it wants to hear of this."""
+        """Whether it selects this event of a job with this queue and type."""
         if event not in self.events or (self.queues and queue not in self.queues):
             return False
         return not self.types or any(like(type_, each) for each in self.types)
@@ -126,7 +126,7 @@ def check_webhook_name(name: str) -> str:
 
 
 def check_url(url: object, allowed: Sequence[Network]) -> str:
-    """An address that deliveries may go to, as far as it can be told without resolving its name."""
+    """An address that deliveries may go to, as far as it can be checked without resolving its name."""
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
         raise InvalidOption("url", f"must be an address in printable ASCII, not {shown(url)}")
     if len(url) > MAX_URL:

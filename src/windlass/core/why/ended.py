@@ -1,5 +1,8 @@
 """How a finished job ended."""
 
+from windlass.core.graphs.ids import is_flow
+from windlass.core.graphs.rules import node_in_reason
+from windlass.core.groups.rules import member_in_reason
 from windlass.core.jobs.dependencies import describe_cause, parent_in_reason
 from windlass.core.jobs.job import Job
 from windlass.core.moments import to_micros
@@ -25,10 +28,19 @@ def ended(facts: WhyFacts) -> Reason:
             began = "" if facts.cause is None else f" It began with {short(describe_cause(facts.cause), 240)}."
             again = f"to run that one again, and then this: windlass jobs retry {first}"
             return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.{began}", do=again, jobs=(first,))
+        if is_flow(job.type, job.id):
+            return _lost_flow(job, f"It was cancelled at {when}{why}.")
         return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again)
     error = f" The last error: {job.error.type}: {short(job.error.message)}." if job.error else ""
     text = f"It died at {when}, after {attempts}{why}.{error}"
     return Reason(code="dead", text=text, do=again, count=job.attempt)
+
+
+def _lost_flow(job: Job, text: str) -> Reason:
+    """Of a group or graph: a retry of its own job alone would find the same member or node again."""
+    lost = member_in_reason(job.reason) or node_in_reason(job.reason)
+    do = f"to run what was lost again: windlass flows retry {job.id}"
+    return Reason(code="cancelled", text=text, do=do, jobs=() if lost is None else (lost,))
 
 
 def _skipped(cause: Job, when: str) -> Reason:

@@ -108,12 +108,12 @@ def _through_queue(facts: WhyFacts) -> _Span:
     lately, just_now = facts.throughput.over(facts.now, LATELY), facts.throughput.over(facts.now, JUST_NOW)
     if lately.jobs == 0:
         return _Span(math.inf, 0, math.inf, "nothing of its queue ended in the last five minutes")
-    told_by = just_now if just_now.jobs >= ENOUGH else lately
+    measured = just_now if just_now.jobs >= ENOUGH else lately
     # The error of a rate falls with the square root of the number of jobs.
-    doubt = (1 + 2 / math.sqrt(told_by.jobs)) * (2 if told_by.guessed else 1)
-    basis = f"{told_by.jobs:,} of its queue ended in {show_duration(told_by.time)}"
-    rate = told_by.rate
-    if told_by.guessed and (capacity := _capacity(facts)):
+    doubt = (1 + 2 / math.sqrt(measured.jobs)) * (2 if measured.guessed else 1)
+    basis = f"{measured.jobs:,} of its queue ended in {show_duration(measured.time)}"
+    rate = measured.rate
+    if measured.guessed and (capacity := _capacity(facts)):
         rate, basis = (
             capacity,
             f"its queue has just begun: by the slots at work and the usual time of type {facts.job.type}",

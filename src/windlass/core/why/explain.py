@@ -74,7 +74,7 @@ WORTH_SAYING: Micros = 10 * SECOND
 
 
 def runs(facts: WhyFacts) -> list[Reason]:
-    """All that there is to say, most severe first."""
+    """The reasons for a running job, most severe first."""
     return [*_lapsed(facts), *_stopping(facts), _since(facts), *_progress(facts)]
 
 
@@ -111,7 +111,7 @@ def _lapsed(facts: WhyFacts) -> list[Reason]:
     if job.lease_expires_at is None:
         text = f"Its runner {job.worker} is gone; a coordinator puts the job back in a moment."
     else:
-        text = f"The lease of its runner {job.worker} was over {at(to_micros(job.lease_expires_at), now)}."
+        text = f"The lease of its runner {job.worker} expired at {at(to_micros(job.lease_expires_at), now)}."
     return [Reason(code="lease_over", text=text, do="if it stays so: windlass doctor")]
 
 
@@ -120,7 +120,7 @@ def _stopping(facts: WhyFacts) -> list[Reason]:
     if not job.cancel_requested:
         return []
     why = f": {job.reason}" if job.reason else ""
-    text = f"It was asked to stop{why}; a def handler must look at ctx.cancelled."
+    text = f"It was asked to stop{why}; a def handler must check ctx.cancelled."
     return [Reason(code="stopping", text=text)]
 
 

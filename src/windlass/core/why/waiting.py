@@ -1,4 +1,4 @@
-"""Reasons for jobs that do not run: why a job waits, and how it ended."""
+"""Reasons why a job waits."""
 
 from windlass.core.flow.rate_check import THROTTLED
 from windlass.core.graphs.ids import FLOW_TYPE, WATCHER_TYPES
@@ -50,7 +50,7 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
         return []
     due = to_micros(job.run_at)
     if due + OVERDUE < now:
-        text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is at work."
+        text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is running."
         return [Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")]
     when = at(due, now)
     if job.type in WATCHER_TYPES:
@@ -169,21 +169,28 @@ def _paused(facts: WhyFacts) -> list[Reason]:
 
 def _no_worker(facts: WhyFacts) -> list[Reason]:
     """No live worker would claim it."""
-    crew, job = facts.workers, facts.job
-    if crew.able or (job.status is Status.BLOCKED and job.reason == NO_WORKER):
+    workers, job = facts.workers, facts.job
+    if workers.able or (job.status is Status.BLOCKED and job.reason == NO_WORKER):
         return []
-    if crew.draining:
-        text = f"{_workers(crew.draining)} that would take it {'is' if crew.draining == 1 else 'are'} stopping."
-        return [Reason(code="workers_draining", text=text, do=_start_one(facts), count=crew.draining)]
-    if not crew.alive:
+    if workers.draining:
+        text = f"{_workers(workers.draining)} that would take it {'is' if workers.draining == 1 else 'are'} stopping."
+        return [Reason(code="workers_draining", text=text, do=_start_one(facts), count=workers.draining)]
+    if not workers.alive:
         text = "No worker is alive."
         return [Reason(code="no_worker", text=text, do=_start_one(facts), count=0)]
-    if not crew.know:
-        text = f"None of the {_workers(crew.alive)} knows the type {job.type}."
+    if not workers.know:
+        none = (
+            "The only live worker does not know"
+            if workers.alive == 1
+            else f"None of the {_workers(workers.alive)} knows"
+        )
+        text = f"{none} the type {job.type}."
         return [Reason(code="no_worker", text=text, do=_start_another(facts), count=0)]
-    text = f"{_workers(crew.know)} know the type {job.type}, but none of them serves queue {job.queue}."
+    text = f"{_workers(workers.know)} know the type {job.type}, but none of them serves queue {job.queue}."
     text = (
-        text if crew.know > 1 else text.replace("know ", "knows ", 1).replace("none of them serves", "does not serve")
+        text
+        if workers.know > 1
+        else text.replace("know ", "knows ", 1).replace("none of them serves", "does not serve")
     )
     return [Reason(code="no_worker_serves_queue", text=text, do=_start_one(facts), count=0)]
 
@@ -196,10 +203,10 @@ def _behind(facts: WhyFacts) -> list[Reason]:
     if not fair:
         text = f"{many(place.ahead, 'job is', 'jobs are')} before it in queue {job.queue}."
         return [Reason(code="behind", text=text, do=do, count=place.ahead.jobs, at_least=place.ahead.at_least)]
-    tenant = f"tenant {job.tenant}" if job.tenant else "those without a tenant"
+    whose = f"of tenant {job.tenant}" if job.tenant else "without a tenant"
     others = len({*place.tenants} - {job.tenant or ""})
     text = (
-        f"Queue {job.queue} is shared by tenants: {many(place.same_tenant, 'job', 'jobs')} of {tenant} before it, "
+        f"Queue {job.queue} is shared by tenants: {many(place.same_tenant, 'job', 'jobs')} {whose} before it, "
         f"{others}{'+' if others >= MAX_TENANTS else ''} other {'tenant waits' if others == 1 else 'tenants wait'}"
     )
     text += (
@@ -217,9 +224,10 @@ def _next(facts: WhyFacts) -> Reason:
     waited = facts.now - to_micros(facts.job.updated_at)
     if waited < OVERDUE:
         return Reason(code="next", text="Nothing holds it: it is the next that a worker takes.")
-    crew = facts.workers
-    if crew.busy >= crew.slots:
-        text = f"It is the next, and waits for a free slot: all {crew.slots:,} of {_workers(crew.able)} are in use."
+    workers = facts.workers
+    if workers.busy >= workers.slots:
+        all_slots = f"all {workers.slots:,} of {_workers(workers.able)}"
+        text = f"It is the next, and waits for a free slot: {all_slots} are in use."
         return Reason(code="workers_busy", text=text, do="start more workers, or give them more --concurrency")
     text = f"It is the next, workers are free, and yet it has not been claimed for {span(waited)}."
     return Reason(code="next", text=text, do="windlass doctor")
@@ -232,7 +240,7 @@ def _expires(facts: WhyFacts, start: Estimate) -> list[Reason]:
     ends = to_micros(job.expires_at)
     text = f"It is cancelled if it has not started by {at(ends, facts.now)}."
     if start.start is not None and start.start > ends:
-        text += " It will hardly start before."
+        text += " It is not expected to start before."
     return [Reason(code="expires", text=text, until=job.expires_at)]
 
 

@@ -1,1 +1,1 @@
-"""A store behind a REST server, as far as a worker needs one."""
+"""The part of a store that a worker needs, behind a REST server."""

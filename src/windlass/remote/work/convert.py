@@ -47,7 +47,7 @@ _ENDINGS: dict[Status, Outcome] = {
 
 
 def claimed_of(job: ClaimedJob) -> Claimed:
-    """A job as a runner holds it; the results of its parents are in its payload already."""
+    """A job for a runner; its payload has the results of its parents already."""
     return Claimed(
         **{name: getattr(job, name) for name in _SAME},
         payload=bytes(job.payload).decode(),
@@ -63,7 +63,7 @@ def claimed_of(job: ClaimedJob) -> Claimed:
 
 
 def settlement_body(settlement: Settlement) -> SettlementBody:
-    """How an attempt ended, in the words of the server, which decides anew from them."""
+    """A settlement as the server takes it; the server decides again what becomes of the job."""
     outcome = "crashed" if settlement.crashes else _ENDINGS[settlement.status]
     if settlement.requeues:
         outcome = "requeued"
@@ -80,7 +80,7 @@ def settlement_body(settlement: Settlement) -> SettlementBody:
 
 
 def refused_body(body: SettlementBody, problem: str) -> SettlementBody:
-    """Instead of a settlement that the server does not take: the attempt failed, and says why."""
+    """A failed attempt, instead of a settlement that the server refused as invalid."""
     error = {"type": "InvalidSettlement", "message": problem}
     return msgspec.convert(
         {"id": body.id, "attempt": body.attempt, "outcome": "failed", "error": error}, SettlementBody

@@ -6,7 +6,7 @@ from windlass.errors import InvalidOption
 
 
 class Elsewhere:
-    """A role of a store: its missing verbs say where they are."""
+    """A role of a store whose missing verbs raise an error that names the server."""
 
     def __init__(self, server: str) -> None:
         self._server = server

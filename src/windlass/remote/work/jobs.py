@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Raw
 
-from windlass.core.jobs.job import Claimed, Enqueued, NewJob
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.jobs.outcome import Settlement
 from windlass.errors import InvalidOption, LeaseLost
 from windlass.remote.enqueue import enqueue
@@ -35,11 +36,11 @@ WAIT = 10.0
 """Seconds that a claim waits at the server for a job."""
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 MAX_NOTES = 4
-"""Notes in one call: with all their lines they stay below the server's limit of a body."""
+"""Notes in one call: with all their lines they stay below the server's limit on bodies."""
 
 
 class RestJobs(Elsewhere):
-    """The path of a job, through the server."""
+    """Claims, settlements, notes and enqueues through the server."""
 
     grouped = False
 
@@ -49,14 +50,17 @@ class RestJobs(Elsewhere):
         self._slots = slots
         self._seconds = seconds
         self._queues: dict[str, None] = {}
-        """All queues that were ever asked for: the server shows them, also while one of them gets no more."""
+        """All queues that were ever claimed from: the server lists them, also while one has no quota."""
         self.waited = True
-        """Whether the last claim waited as long as it asked for, or brought jobs."""
+        """Whether the last claim waited as long as it asked for, or returned jobs."""
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await enqueue(self._session.connection, jobs, self._seconds)
 
     async def enqueue_inside(self, connection: object, jobs: Sequence[NewJob], declared: object) -> list[Enqueued]:
+        raise InvalidOption("connection", "a server cannot take part in a transaction of yours")
+
+    async def get_inside(self, connection: object, ids: Sequence[JobId]) -> list[Job | None]:
         raise InvalidOption("connection", "a server cannot take part in a transaction of yours")
 
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
@@ -101,7 +105,7 @@ class RestJobs(Elsewhere):
         return [answers.get(key, Settled.STALE) for key in keys]
 
     async def _settle(self, runner: str, bodies: Sequence[SettlementBody]) -> list[SettledItem]:
-        """The answers, of which none is `invalid`; without the lease there are none."""
+        """The answers except `invalid` ones, which are settled as failed; none after the lease is lost."""
         found: list[SettledItem] = []
         for batch in _batches(bodies):
             try:
@@ -124,7 +128,7 @@ class RestJobs(Elsewhere):
         return await self._session.call(runner, "/claims/settle", SettleAnswer, body)
 
     async def note(self, notes: Sequence[Note]) -> None:
-        """Progress and lines; that a handler has started is known when it says something, or ends."""
+        """Send progress and log lines; a start alone is not sent, so `started_at` comes with the first of them."""
         by_lease: dict[str, list[Note]] = defaultdict(list)
         for note in notes:
             runner = self._session.holders.get((note.id, note.attempt))
@@ -146,7 +150,7 @@ class RestJobs(Elsewhere):
 
 
 def _batches(bodies: Sequence[SettlementBody]) -> Iterator[list[SettlementBody]]:
-    """As many together as the server takes."""
+    """Batches within the server's limits."""
     batch: list[SettlementBody] = []
     size = 0
     for body in bodies:

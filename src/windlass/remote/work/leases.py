@@ -13,11 +13,11 @@ from windlass.store.clock import since_boot
 from windlass.store.records import CancelRequest, LeaseRequest, Renewal, Rescued, RunnerEnd
 
 CANCELS_EVERY: Micros = 2 * SECOND
-"""How often a worker with running jobs asks what is to be cancelled."""
+"""How often a worker asks which attempts to cancel."""
 
 
 class RestLeases(Elsewhere):
-    """The server decides how long a lease is."""
+    """Leases whose length the server decides."""
 
     def __init__(self, session: WorkSession) -> None:
         super().__init__(session.connection.server)
@@ -57,13 +57,13 @@ class RestLeases(Elsewhere):
         return True
 
     async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
-        """Those of the last beat; asked for every two seconds."""
+        """Those of the last beat, which is at most two seconds old."""
         if since_boot() - self._beaten_at > CANCELS_EVERY:
             await self.renew(worker, tuple(self._session.cancels), 0)
         return tuple(each for found in self._session.cancels.values() for each in found)
 
     async def end(self, ended: RunnerEnd) -> list[Rescued]:
-        """The server tells what became of its jobs."""
+        """End the lease; the server reports the rescued jobs itself."""
         crashed = [AttemptRef(*key) for key in ended.started] if ended.crashed else []
         self._session.cancels.pop(ended.runner, None)
         with suppress(LeaseLost):  # then the server has put its jobs back
@@ -75,7 +75,7 @@ class RestLeases(Elsewhere):
         return []
 
     def hold_liveness_lock(self, holder: str) -> None:
-        """No-op: liveness is a matter of time."""
+        """No-op: liveness is lease expiry alone."""
 
     def release_liveness_lock(self, holder: str) -> None:
         """No-op."""

@@ -1,4 +1,4 @@
-"""What the roles of a store behind a server share: the calls, and which worker of the server holds which attempt.
+"""What the roles of a store behind a server share: calls, and which lease holds which attempt.
 
 Each runner is a REST worker of its own, under the id of its lease.
 """
@@ -27,14 +27,14 @@ class WorkSession:
         self.info: WorkerInfo | None = None
         """The worker as it registered."""
         self.cancels: dict[str, tuple[CancelRequest, ...]] = {}
-        """By lease that this process opened: what is to be cancelled."""
+        """By lease that this process opened: the attempts to cancel."""
         self.holders: dict[AttemptKey, str] = {}
-        """Attempts that are not settled, each with its lease."""
+        """The lease of each attempt that is not settled."""
 
     async def call(
         self, runner: str, path: str, kind: type[T], body: Any = None, seconds: float | None = CALL_SECONDS
     ) -> T:
-        """A call for one lease. Raises LeaseLost, TokenRefused, or StoreUnavailable for what may pass."""
+        """A call for one lease. Raises LeaseLost, TokenRefused, or StoreUnavailable for errors that may pass."""
         try:
             method = "GET" if body is None else "POST"
             return await self.connection.call(method, path, kind, body=body, seconds=seconds)
@@ -46,12 +46,12 @@ class WorkSession:
             raise understood(error) from None
 
     def lose(self, runner: str) -> LeaseLost:
-        """A lease is gone, and with it what it held."""
+        """Forget a lease that has ended, and its attempts."""
         self.holders = {key: holder for key, holder in self.holders.items() if holder != runner}
         return LeaseLost(runner)
 
     async def held(self, runner: str) -> list[HeldJob]:
-        """What a lease holds, as the server knows it; nothing if it is gone."""
+        """The attempts that a lease holds, according to the server; none if it has ended."""
         try:
             found = await self.call(runner, f"/claims/{runner}", HeldAnswer)
         except LeaseLost:
@@ -60,14 +60,14 @@ class WorkSession:
         return found.jobs
 
     async def find(self, keys: Iterable[AttemptKey]) -> None:
-        """Learn which leases hold these attempts: a supervisor writes about attempts that its runner claimed."""
+        """Ask the server which leases hold these attempts: a supervisor settles attempts that its runner claimed."""
         missing = {key for key in keys if key not in self.holders}
         for runner in list(self.cancels) if missing else ():
             await self.held(runner)
 
 
 def understood(error: RemoteRefused) -> StoreUnavailable | RemoteRefused:
-    """A refusal as the store's error that it amounts to: wait, give up, or the call was wrong."""
+    """A refusal as an error of a store: StoreUnavailable to wait, TokenRefused to give up, else as it is."""
     problem = error.problem
     if problem.code == NOT_WINDLASS:  # a proxy whose server is away may answer 404 or 403
         return StoreUnavailable(problem.title, maybe_done=True, lasting=problem.status < 500)

@@ -33,7 +33,7 @@ from windlass.store.records import Campaign, WorkerInfo
 from windlass.store.schedules import ScheduleStore
 
 RULES_EVERY: Micros = 10 * SECOND
-"""How long the retry policies of queues are believed."""
+"""How long the retry policies of queues are cached."""
 
 
 class RestStore:
@@ -74,7 +74,7 @@ class RestStore:
         """No-op."""
 
     async def migrate(self) -> list[str]:
-        """Nothing: the server's store is not ours."""
+        """No-op: the server migrates its store."""
         return []
 
     async def check_schema(self) -> None:
@@ -87,19 +87,19 @@ class RestStore:
 
 
 async def rules(session: WorkSession) -> WorkerRules:
-    """How the server treats workers. Raises TokenRefused."""
+    """The server's rules for workers. Raises TokenRefused."""
     return await session.call("", "/claims", WorkerRules)
 
 
 class RestWorkers(Elsewhere):
-    """The server registers workers; it needs to be told of this one when a lease is opened."""
+    """The server registers a worker when it opens a lease, from the record that is kept here."""
 
     def __init__(self, session: WorkSession) -> None:
         super().__init__(session.connection.server)
         self._session = session
 
     async def beat(self, *workers: WorkerInfo) -> None:
-        """Keep it for the next lease."""
+        """Keep the record for the next lease."""
         self._session.info = workers[-1]
 
     async def unregister(self, worker: str) -> None:
@@ -111,7 +111,7 @@ class RestWorkers(Elsewhere):
 
 
 class RestOperator(Elsewhere):
-    """Jobs by id: held ones, which a worker may see, and others as far as its token allows."""
+    """Jobs by id: held ones, and others if the token has the scope `read`."""
 
     def __init__(self, session: WorkSession) -> None:
         super().__init__(session.connection.server)
@@ -136,7 +136,7 @@ def _running(job: HeldJob) -> Job:
 
 
 class RestQueues(Elsewhere):
-    """The retry policies of queues; the rest of their settings acts at the server."""
+    """The retry policies of queues; the server applies the other settings."""
 
     def __init__(self, session: WorkSession) -> None:
         super().__init__(session.connection.server)
@@ -149,7 +149,7 @@ class RestQueues(Elsewhere):
         """No-op: the app of the server declares."""
 
     async def list(self) -> list[Queue]:
-        """As read before, and read again beside: no caller waits for the server."""
+        """The cached queues, refreshed in the background: only the first call waits for the server."""
         if self._known is None:
             await self._read()
         elif since_boot() - self._read_at > RULES_EVERY and (self._reading is None or self._reading.done()):
@@ -160,7 +160,7 @@ class RestQueues(Elsewhere):
         try:
             await self._read()
         except StoreUnavailable:
-            self._read_at = since_boot()  # claims tell of it
+            self._read_at = since_boot()  # claims report the outage
 
     async def _read(self) -> None:
         found = await rules(self._session)
@@ -172,7 +172,7 @@ class RestQueues(Elsewhere):
 
 
 class RestSignals(Elsewhere):
-    """Claims wait at the server, so nothing is left to wait for between them."""
+    """Claims wait at the server, so there is no wait between them."""
 
     via_supervisor, names_queues, outage = False, True, None
 
@@ -187,11 +187,11 @@ class RestSignals(Elsewhere):
         """No-op."""
 
     def cursor(self) -> int:
-        """The same at all times."""
+        """Always 0."""
         return 0
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """A pause only if the server answered the last claim sooner than it was asked to."""
+        """Pause only if the server answered the last claim before its wait was over."""
         await asyncio.sleep(0 if self._jobs.waited else seconds)
         return False
 

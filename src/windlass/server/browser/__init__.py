@@ -1,1 +1,1 @@
-"""What people see in a browser: log-in by a token, a session, and pages."""
+"""The server in a browser: log-in by a token, sessions, and the documentation of the API."""

@@ -11,7 +11,7 @@ KIND = "login_link"
 
 
 async def spend(app: App, development: str | None, code: str) -> bool:
-    """Whether this is the code of the run, used for the first time: in the store, as the server may start anew."""
+    """Whether this is the code of this run, used for the first time. The store keeps its use over a restart."""
     if development is None or not hmac.compare_digest(link_code(development).encode(), code.encode()):
         return False
     documents = (await app._ready()).documents

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from windlass.client.app import App
+from windlass.core.moments import SECOND
 from windlass.core.tokens import Token
 from windlass.errors import WindlassError
 from windlass.server.access import Access
@@ -58,7 +59,7 @@ class LogIn:
         return await self._begin(request, text, token, following)
 
     async def log_in_once(self, request: Request) -> Response:
-        """Begin a session by the link of `windlass dev`, and leave its address; a second use is refused."""
+        """Begin a session by the link of `windlass dev`, and redirect; a second use is refused."""
         text = self._development
         if request.method == "HEAD":
             return Response(status_code=204, headers=SAFE_HEADERS)
@@ -73,7 +74,7 @@ class LogIn:
         response.set_cookie(
             session.cookie_name(secure),
             await session.begin(self._app, text, token),
-            max_age=session.LENGTH // 1_000_000,
+            max_age=session.LENGTH // SECOND,
             secure=secure,
             httponly=True,
             samesite="strict",
@@ -117,5 +118,5 @@ async def _form(request: Request) -> dict[str, str]:
     try:
         found = parse_qs((await read_body(request, MAX_FORM)).decode(), max_num_fields=10)
     except ValueError:
-        raise Refused(400, "invalid_form", "the body is no form") from None
+        raise Refused(400, "invalid_form", "the body is not a form") from None
     return {name: values[0] for name, values in found.items()}

@@ -1,4 +1,4 @@
-"""Pages: the log-in, and the documentation of the API. Without scripts, and without anything from elsewhere."""
+"""The log-in page, and the documentation of the API: no scripts, nothing from other servers."""
 
 import html
 import re
@@ -13,7 +13,7 @@ _POLICY = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ances
 
 
 def html_response(text: str, status: int = 200, retry_after: int | None = None) -> Response:
-    """A page with the headers that keep it safe."""
+    """A page with its security headers."""
     headers = {**SAFE_HEADERS, "content-security-policy": _POLICY}
     if retry_after is not None:
         headers["retry-after"] = str(retry_after)
@@ -39,7 +39,7 @@ def login_page(following: str, problem: str = "") -> str:
 
 
 def docs_page(described: dict[str, Any], csrf: str) -> str:
-    """The OpenAPI document; `csrf` is that of the session, empty: no session."""
+    """The OpenAPI document as a page; `csrf` is the CSRF token of the session, empty without one."""
     paths = "".join(
         _operation(method.upper(), path, operation)
         for path, methods in described["paths"].items()

@@ -1,6 +1,6 @@
 """Sessions of browsers: a cookie instead of the header Authorization, after a log-in by a token.
 
-A session is a document with the digest of its secret, so every server of the store knows it. It ends with its time,
+A session is a document with the digest of its secret, so all servers of the store share it. It ends after 12 hours,
 by a log-out, and when its token is revoked or rotated.
 """
 
@@ -22,7 +22,7 @@ from windlass.server.problem import Refused
 KIND = "session"
 LENGTH: Micros = 12 * 3600 * SECOND
 MAX_SESSIONS = 10_000
-"""The oldest beyond these end."""
+"""When there are more, the oldest end."""
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 _SAFE = ("GET", "HEAD")
 _SAME_SITE = ("same-origin", "none")
@@ -38,18 +38,18 @@ _decoder = msgspec.json.Decoder(_Stored)
 
 
 def cookie_name(secure: bool) -> str:
-    """The name of the cookie; with HTTPS one that browsers accept from this host alone."""
+    """The name of the cookie; with HTTPS, one that browsers accept only from this host."""
     return "__Host-windlass" if secure else "windlass"
 
 
 def cookie_of(request: Request) -> str | None:
     """The session that a browser sends."""
-    # Read leniently: a cookie of another program on this host must not hide it.
+    # Starlette parses leniently: a malformed cookie of another program on this host must not hide ours.
     return request.cookies.get(cookie_name(is_secure(request)))
 
 
 def is_secure(request: Request) -> bool:
-    """Whether the browser speaks HTTPS, with this server or with a named proxy."""
+    """Whether the browser uses HTTPS, to this server or to a configured proxy."""
     return bool(request.scope["scheme"] == "https")
 
 
@@ -60,7 +60,7 @@ def drop_cookie(request: Request, response: Response) -> None:
 
 
 def csrf_of(cookie: str) -> str:
-    """What a change by a browser must send beside the cookie: other sites can neither read nor guess it."""
+    """The CSRF token, which a change by a browser must send too: other sites cannot read or guess it."""
     return hmac.new(cookie.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
@@ -101,7 +101,7 @@ def check_change(request: Request, cookie: str, given: str | None = None) -> Non
     check_origin(request.headers)
     sent = request.headers.get(CSRF_HEADER) if given is None else given
     if sent is None or not hmac.compare_digest(sent.encode(), csrf_of(cookie).encode()):
-        raise Refused(403, "csrf", f"send the session's token against forged requests: {CSRF_HEADER}")
+        raise Refused(403, "csrf", f"send the CSRF token of the session: {CSRF_HEADER}")
 
 
 def check_origin(headers: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""Actions on many jobs: how far they are, and a button that stops them."""
+"""Actions on many jobs: their progress, and a button that stops them."""
 
 from windlass.core.tokens import Scope
-from windlass.server.actions import get_action, list_actions, stop_action
+from windlass.server.api.actions import get_action, list_actions, stop_action
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View
 
 
@@ -11,7 +11,7 @@ async def show_actions(view: View) -> Reply:
 
 
 async def show_action(view: View) -> Reply:
-    """One action, and how far it is."""
+    """One action and its progress."""
     return Shown("action.html", "Action", {"action": (await view.ask(get_action, id=view.path["id"])).body})
 
 

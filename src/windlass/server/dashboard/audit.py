@@ -7,7 +7,7 @@ import msgspec
 from windlass.client.verbs.audit import AuditEntry
 from windlass.core.text import cut
 from windlass.core.tokens import Scope
-from windlass.server.audit import AuditList, AuditQuery, list_audit
+from windlass.server.api.audit import AuditList, AuditQuery, list_audit
 from windlass.server.dashboard.page import Page, Reply, Shown, View, link
 
 MAX_STATE = 400

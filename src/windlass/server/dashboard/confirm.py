@@ -1,4 +1,4 @@
-"""Questions before a change: a page that repeats the form, with the count; a large one is to be typed."""
+"""Confirmation of a change: a page that repeats the form, with the count; a large count must be typed."""
 
 import msgspec
 
@@ -15,11 +15,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     button: str
     back: str
     count: int | None = 1
-    """How many jobs or things it is about; None: not known."""
+    """How many jobs, queues or schedules it changes; None: not known."""
     danger: bool = True
     detail: str = ""
     jobs: tuple[str, ...] = ()
-    """Some of the jobs."""
+    """The first of the jobs, to be listed."""
 
     @property
     def must_type(self) -> bool:
@@ -28,7 +28,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def confirm(view: View, action: str, change: Change) -> Reply | None:
-    """The question, or None if it has been answered for this count."""
+    """The confirmation page, or None if the form confirms this count."""
     expected = str(change.count)
     wrong = ""
     if view.given("confirmed"):

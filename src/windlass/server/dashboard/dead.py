@@ -2,10 +2,10 @@
 
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
-from windlass.server.actions import NewAction, start_action
+from windlass.server.api.actions import NewAction, start_action
+from windlass.server.api.stats import DeadGroup, DeadGroups, group_dead
 from windlass.server.dashboard.confirm import Change, confirm
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
-from windlass.server.stats import DeadGroup, DeadGroups, group_dead
 
 VERBS = ("retry", "delete")
 GROUPS_PER_PAGE = 100
@@ -47,7 +47,7 @@ def _question(verb: str, group: DeadGroup, complete: bool) -> Change:
         count=group.count,
         back="/dead",
         danger=verb == "delete",
-        detail="It goes on in the background: you can watch it and stop it.",
+        detail="It runs in the background: you can watch it and stop it.",
         jobs=(group.newest,),
     )
 

@@ -5,10 +5,7 @@ import msgspec
 from windlass.core.graphs.drawing import end_of
 from windlass.core.graphs.tree import FlowNode
 from windlass.core.tokens import Scope
-from windlass.server.dashboard.confirm import Change, confirm
-from windlass.server.dashboard.figures.graph import graph_picture
-from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, paged, unknown_verb
-from windlass.server.flows import (
+from windlass.server.api.flows import (
     MAX_SHOWN,
     FlowCancel,
     FlowDetail,
@@ -19,6 +16,9 @@ from windlass.server.flows import (
     list_flows,
     retry_flow,
 )
+from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.figures.graph import graph_picture
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, paged, unknown_verb
 
 ENDS = ("completed", "live", "dead", "cancelled", "skipped")
 MAX_NAMES = 5
@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     end: str
     after: tuple[str, ...]
     more: int
-    """Nodes that it waits for, beyond those."""
+    """How many more nodes it waits for."""
 
 
 async def show_flows(view: View) -> Reply:
@@ -51,7 +51,7 @@ async def show_flows(view: View) -> Reply:
 
 
 async def show_flow(view: View) -> Reply:
-    """One flow: how far it is, its graph, and its nodes."""
+    """One flow: its progress, its graph, and its nodes."""
     flow: FlowDetail = (await view.ask(get_flow, id=view.path["id"], query=NodeQuery(MAX_SHOWN))).body
     path, ends = f"/flows/{flow.id}", sorted({end_of(node) for node in flow.nodes})
     chosen = view.asked("status") if view.asked("status") in ends else ""

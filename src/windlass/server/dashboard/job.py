@@ -1,4 +1,4 @@
-"""One job: its history, attempts, contents, chain, why it does not run, and what can be done."""
+"""One job: its history, attempts, contents, chain, why it does not run, and its actions."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -10,15 +10,7 @@ from windlass.core.status import FINISHED, RETRYABLE, WAITING, Status
 from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
 from windlass.errors import InvalidInput
-from windlass.server.dashboard.confirm import Change, confirm
-from windlass.server.dashboard.figures.machine import machine
-from windlass.server.dashboard.forms.changed import State, state_of_job, text_of, unless_changed
-from windlass.server.dashboard.forms.fields import as_text
-from windlass.server.dashboard.forms.job_change import JobForm, form_of, note_error, patch_of, sent_form
-from windlass.server.dashboard.history import band, phases
-from windlass.server.dashboard.page import Download, Moved, Page, Reply, Shown, View, unknown_verb
-from windlass.server.dashboard.tree import tree_of
-from windlass.server.jobs import (
+from windlass.server.api.jobs import (
     DeleteQuery,
     JobPatch,
     JobRecord,
@@ -32,6 +24,14 @@ from windlass.server.jobs import (
     retry_job,
     run_job,
 )
+from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.figures.history import band, phases
+from windlass.server.dashboard.figures.machine import machine
+from windlass.server.dashboard.figures.tree import tree_of
+from windlass.server.dashboard.forms.changed import State, state_of_job, text_of, unless_changed
+from windlass.server.dashboard.forms.fields import as_text
+from windlass.server.dashboard.forms.job_change import JobForm, form_of, note_error, patch_of, sent_form
+from windlass.server.dashboard.page import Download, Moved, Page, Reply, Shown, View, unknown_verb
 from windlass.server.problem import Refused
 
 PARTS = ("payload", "result", "meta")
@@ -50,7 +50,7 @@ async def show_job(view: View) -> Reply:
 
 
 async def _page(view: View, form: JobForm | None = None) -> Reply:
-    """The page, with the form as it was sent if something is wrong with it."""
+    """The page, with the form as it was sent if it has errors."""
     answer = await view.ask(get_job, id=view.path["id"])
     job: JobRecord = answer.body
     why: Why = (await view.ask(explain_job, id=job.id)).body
@@ -79,7 +79,7 @@ async def _page(view: View, form: JobForm | None = None) -> Reply:
 
 
 def _verbs(job: Job) -> list[str]:
-    """What its status allows."""
+    """The verbs that its status allows."""
     found = []
     if job.status in (Status.SCHEDULED, Status.FAILED):
         found.append("run")
@@ -95,7 +95,7 @@ def _verbs(job: Job) -> list[str]:
 
 
 async def change_one(view: View) -> Reply:
-    """Do what a button of the page says."""
+    """Run the verb of a button."""
     verb, id_ = view.path["verb"], view.path["id"]
     if verb not in _CHANGES:
         raise unknown_verb(verb)
@@ -120,7 +120,7 @@ async def change_one(view: View) -> Reply:
 
 
 async def _said(view: View, id_: str) -> str:
-    """What a question is about."""
+    """The job of a question in words."""
     job: JobRecord = (await view.ask(get_job, id=id_)).body
     return f"{job.type}, {job.status}, in queue {job.queue}."
 

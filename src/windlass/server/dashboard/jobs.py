@@ -7,23 +7,33 @@ import msgspec
 from windlass.client.verbs.search import FAILURES
 from windlass.core.search_text import Search, make_search, parse_search, search_fields, search_text
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
-from windlass.core.text import cut
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, JobNotFound, WindlassError
-from windlass.server.actions import NewAction, start_action
+from windlass.server.api.actions import NewAction, start_action
+from windlass.server.api.job_list import JobQuery
+from windlass.server.api.jobs import (
+    DeleteQuery,
+    FindQuery,
+    FoundId,
+    JobList,
+    RetryRequest,
+    cancel_job,
+    find_job,
+    get_job,
+    list_jobs,
+    retry_job,
+)
+from windlass.server.api.stats import MAX_COUNT, JobCount
 from windlass.server.dashboard.confirm import Change, confirm
 from windlass.server.dashboard.numbers import count, counted
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
-from windlass.server.job_list import JobQuery
-from windlass.server.jobs import DeleteQuery, JobList, RetryRequest, cancel_job, get_job, list_jobs, retry_job
 from windlass.server.operation import MissingScope
 from windlass.server.problem import Refused
-from windlass.server.stats import MAX_COUNT, JobCount
 
 PAGE_SIZE = 50
 MAX_SELECTED = 200
 VERBS = {"cancel": LIVE, "retry": RETRYABLE, "delete": FINISHED}
-"""What can be done to many jobs, and the statuses that it applies to."""
+"""Verbs for many jobs, and the statuses that they apply to."""
 DONE = {"cancel": "cancelled", "retry": "retried", "delete": "deleted"}
 _OF_PAGE = ("q", "cursor", "said")
 _FILTERS = ("status", "type", "queue", "tenant", "tag", "parent", "schedule")
@@ -67,7 +77,7 @@ async def _context(view: View, asked: Search, query: JobQuery, found: JobList, p
 
 
 async def _count(view: View, asked: Search, query: JobQuery, found: JobList) -> JobCount | None:
-    """How many match: exactly where the store counts along or all of them are shown, else at least as many as are."""
+    """How many match: exact where the store keeps the count or the page shows all, else at least those shown."""
     if not asked.terms and set(asked.filters) <= {"status", "queue"} and not view.caller.rights.types:
         return await count(view, asked.filters)
     if query.cursor:
@@ -76,25 +86,15 @@ async def _count(view: View, asked: Search, query: JobQuery, found: JobList) -> 
 
 
 async def _searched(view: View, search: Search) -> Reply:
-    """Go to the job or the list that a text asks for."""
+    """Redirect to the job or the list that a text names."""
     if search.problem:
         context = await _context(view, Search({}), JobQuery(), JobList([], None), search.problem)
         return Shown("jobs.html", "Jobs", {**context, "verbs": [], "text": view.asked("q")})
     if search.id:
-        return Moved(f"/jobs/{await _found(view, search.id)}")
+        found: FoundId = (await view.ask(find_job, query=FindQuery(search.id))).body
+        await view.ask(get_job, id=found.id)  # a whole id may be that of no job
+        return Moved(f"/jobs/{found.id}")
     return Moved(link("/jobs", **search_fields(search)))
-
-
-async def _found(view: View, part: str) -> str:
-    """The id with this part; a limited token learns neither ids of other jobs nor how many there are."""
-    try:
-        id_ = await view.app.jobs.afind(part)
-        await view.ask(get_job, id=id_)
-    except (InvalidInput, JobNotFound):
-        if view.caller.rights.is_limited:
-            raise JobNotFound(f"{cut(part, 40)}; give its whole id") from None
-        raise
-    return id_
 
 
 def _query(view: View, asked: Search) -> JobQuery:
@@ -109,7 +109,7 @@ def _query(view: View, asked: Search) -> JobQuery:
 
 
 def _tabs(asked: Search) -> list[tuple[str, str, bool]]:
-    """A link for each status: its name, where to, whether it is shown now."""
+    """A link for each status: its name, its path, and whether it is the current one."""
     fields = search_fields(asked)
     now = fields.pop("status", [])
     every = [("all", link("/jobs", **fields), not now)]
@@ -166,7 +166,9 @@ async def _change_matching(view: View, verb: str) -> Reply:
         raise Refused(422, "not_by_search", "no index covers this search: tick the jobs, or act on a filter")
     filters = _filters_of_form(view)
     applies = sorted(VERBS[verb])
-    statuses = [each for each in filters.get("status", []) if each in applies] or applies
+    statuses = [each for each in filters.get("status", []) if each in applies] if view.given("status") else applies
+    if not statuses:
+        raise Refused(422, "nothing_selected", f"{verb} applies to jobs that are {', '.join(applies)}")
     wanted = {**filters, "status": tuple(statuses)}
     found = await count(view, wanted, MAX_COUNT)
     question = Change(
@@ -175,7 +177,7 @@ async def _change_matching(view: View, verb: str) -> Reply:
         count=found.count,
         back=link("/jobs", **filters),
         danger=verb != "retry",
-        detail=f"It applies to jobs that are {', '.join(statuses)}, and goes on in the background: "
+        detail=f"It applies to jobs that are {', '.join(statuses)}, and runs in the background: "
         "you can watch it and stop it.",
     )
     if (asked := confirm(view, "/jobs", question)) is not None:
@@ -209,7 +211,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def _said(code: str) -> Said | None:
-    """The sentence for a code such as `retry.3.1`; nothing of the address is shown as it is."""
+    """The sentence for a code such as `retry.3.1`; no text of the address is shown."""
     parts = code.split(".")
     if len(parts) != 3 or parts[0] not in DONE or not all(each.isdecimal() and len(each) < 6 for each in parts[1:]):
         return None

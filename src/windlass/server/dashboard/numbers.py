@@ -1,18 +1,18 @@
-"""Numbers of jobs, as far as the caller may know them."""
+"""Numbers of jobs within the caller's limits."""
 
 from typing import Any
 
 from windlass.core.stats.meter import Recent
 from windlass.core.status import Status
+from windlass.server.api.stats import JobCount, JobCountQuery, StatsQuery, StatsRecord, count_jobs, get_stats
 from windlass.server.dashboard.page import View
-from windlass.server.stats import JobCount, JobCountQuery, StatsQuery, StatsRecord, count_jobs, get_stats
 
 MAX_COUNTED = 10_000
 """Where counting for a page ends."""
 
 
 async def read_stats(view: View, query: StatsQuery) -> StatsRecord:
-    """Statistics; a token that is limited to types gets counts alone, because all else is of whole queues."""
+    """Statistics; a token that is limited to types gets only counts, because the rest is of whole queues."""
     if not view.caller.rights.types:
         return (await view.ask(get_stats, query=query)).body  # type: ignore[no-any-return]
     totals = {str(status): (await count(view, {"status": (status,)})).count for status in Status}

@@ -8,14 +8,14 @@ import msgspec
 from windlass.core.stats.recent_stats import recent_stats
 from windlass.core.stats.timeline import Point, Timeline
 from windlass.core.status import Status
+from windlass.server.api.queues import list_queues
+from windlass.server.api.schedules import list_schedules
+from windlass.server.api.stats import StatsQuery, list_workers
+from windlass.server.dashboard.figures.plots import Line, Plot, Window, bars, lines
 from windlass.server.dashboard.numbers import read_stats
 from windlass.server.dashboard.page import Page, Reply, Shown, View
-from windlass.server.dashboard.plots import Line, Plot, Window, bars, lines
 from windlass.server.dashboard.render import number, span
 from windlass.server.dashboard.troubles import State, troubles
-from windlass.server.queues import list_queues
-from windlass.server.schedules import list_schedules
-from windlass.server.stats import StatsQuery, list_workers
 from windlass.store.records import WorkerInfo
 
 
@@ -35,8 +35,19 @@ async def show_overview(view: View) -> Reply:
     """The state of everything that the caller may see."""
     chosen = next((each for each in RANGES if each.name == view.asked("range")), RANGES[0])
     queue = _queue_of(view)
-    query = StatsQuery(since=chosen.seconds, points=chosen.points, recent=RECENT_SECONDS, by="all", queue=queue)
+    query = StatsQuery(
+        since=chosen.seconds,
+        points=chosen.points,
+        by="all",
+        times="wait",
+        recent=None if queue else RECENT_SECONDS,
+        recent_by="type",
+        queue=queue,
+    )
     stats = await read_stats(view, query)
+    if queue:  # only the plots are of one queue
+        every = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, recent_by="type"))
+        stats.recent = every.recent
     workers: list[WorkerInfo] = (await view.ask(list_workers)).body.workers
     queues = (await view.ask(list_queues)).body.queues
     assert stats.recent is not None
@@ -136,7 +147,7 @@ def _plots(timeline: Timeline, chosen: Range, slots: int) -> list[Plot]:
             ],
             number,
         ),
-        lines(f"Running jobs, {slots:,} slots now", window, running, number),
+        lines(f"Running jobs, {slots:,} {'slot' if slots == 1 else 'slots'} now", window, running, number),
         lines("Oldest pending job", window, [Line("oldest", [_of(p, "oldest") for p in points], "pending")], span),
     ]
 

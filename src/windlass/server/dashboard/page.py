@@ -1,4 +1,4 @@
-"""Pages: what a request for one is given, what it answers, and the record that its route is made from."""
+"""Pages: their requests, their replies, and the records that routes are made from."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -52,7 +52,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """Where a trace is, with TRACE for its id; "": traces have no links."""
     rate: str = ""
     own_login: bool = True
-    """Whether people log in here; else the app around knows them."""
+    """Whether users log in here; else the surrounding app identifies them."""
 
     def trace_link(self, trace: str | None) -> str | None:
         """The address of a trace."""
@@ -75,7 +75,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     app: App
     caller: Caller
     csrf: str
-    """What a form must send back."""
+    """The CSRF token that a form must send back."""
     path: Mapping[str, str]
     query: Fields
     form: Fields
@@ -92,7 +92,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         headers: Mapping[str, str] | None = None,
         **path: str,
     ) -> Answer:
-        """The answer of an operation of the REST server to the same caller."""
+        """The answer of an operation of the REST API to the same caller."""
         operation = self.operations[handler]
         self.caller.need(operation.scope, changes=operation.changes)
         if query is None and operation.query is not None:

@@ -1,4 +1,4 @@
-"""Queues: depth, limits with the code's value and the operator's, pause with an end, close, change."""
+"""Queues: depth, limits as declared and as changed, pause for a time, close, change."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -11,13 +11,7 @@ from windlass.core.stats.recent_stats import RecentStats, by_queue
 from windlass.core.stats.timeline import Timeline
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption
-from windlass.server.dashboard.confirm import Change, confirm
-from windlass.server.dashboard.figures.shapes import sparkline
-from windlass.server.dashboard.forms.changed import State, state_of_queue, text_of, unless_changed
-from windlass.server.dashboard.numbers import read_stats
-from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, paged, unknown_verb
-from windlass.server.dashboard.render import span
-from windlass.server.queues import (
+from windlass.server.api.queues import (
     PauseRequest,
     QueuePatch,
     QueueRecord,
@@ -29,7 +23,13 @@ from windlass.server.queues import (
     pause_queue,
     resume_queue,
 )
-from windlass.server.stats import StatsQuery
+from windlass.server.api.stats import StatsQuery
+from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.figures.shapes import sparkline
+from windlass.server.dashboard.forms.changed import State, state_of_queue, text_of, unless_changed
+from windlass.server.dashboard.numbers import read_stats
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, paged, unknown_verb
+from windlass.server.dashboard.render import span
 
 RECENT_SECONDS = 300.0
 SPARK_SECONDS, SPARK_POINTS = 3600.0, 30
@@ -47,7 +47,7 @@ CHANGEABLE = ("max_concurrency", "rate_limit", "max_attempts", "timeout")
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting of a queue: what holds, what the code says, and what an operator changed."""
+    """One setting of a queue: the effective value, the declared one, and the operator's."""
 
     name: str
     title: str
@@ -61,7 +61,8 @@ async def show_queues(view: View) -> Reply:
     """All queues, the deepest first."""
     limited = view.caller.rights.is_limited
     since = None if limited else SPARK_SECONDS
-    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, since=since, points=SPARK_POINTS, times=False))
+    query = StatsQuery(recent=RECENT_SECONDS, recent_by="queue", since=since, points=SPARK_POINTS, times="none")
+    stats = await read_stats(view, query)
     queues: list[QueueRecord] = (await view.ask(list_queues)).body.queues
     assert stats.recent is not None
     largest = max((_depth(each) for each in queues), default=0)
@@ -88,12 +89,12 @@ def _spark(timeline: Timeline | None, queue: str) -> Markup:
 
 
 async def show_queue(view: View) -> Reply:
-    """One queue, its settings, and what can be done."""
+    """One queue, its settings and actions."""
     return await _page(view)
 
 
 async def _page(view: View, errors: dict[str, str] | None = None) -> Reply:
-    """The page, with what is wrong with a new setting beside it."""
+    """The page, with the errors of new settings beside them."""
     answer = await view.ask(get_queue, name=view.path["name"])
     queue: QueueRecord = answer.body
     stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, queue=queue.name))
@@ -208,7 +209,7 @@ def _said(name: str, value: Any) -> str:
 
 
 def _limits(queue: QueueRecord) -> list[Setting]:
-    """The limits worth a place in the list: those that are set."""
+    """The limits that are set."""
     found = [_setting(queue, name, FIELDS[name]) for name in ("max_concurrency", "rate_limit", "fair")]
     return [each for each in found if each.value not in ("no limit", "no")]
 

@@ -36,7 +36,7 @@ def make_templates() -> Environment:
 
 
 def _visible(value: Any) -> Any:
-    """Text of a job cannot reorder, hide or break the text around it."""
+    """Control characters as escapes, so that text of a job cannot reorder, hide or break the text around it."""
     if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
         return printable(value)
     return value
@@ -58,14 +58,14 @@ def axis(at: datetime) -> Markup:
 
 
 def clocks(text: str, at: datetime) -> Markup:
-    """A sentence whose first time is shown in the viewer's zone: a time of day is of the day of `at`."""
+    """A sentence whose first time the browser shows in its zone; a time without a date is of the day of `at`."""
     found = _CLOCK.search(text)
     if found is None:
         return escape(_visible(text))
     day, clock = found.groups()
     try:
         moment_ = datetime.fromisoformat(f"{day or f'{at.astimezone(UTC):%Y-%m-%d}'}T{clock}+00:00")
-    except ValueError:  # of an error, which may say anything
+    except ValueError:  # the text of an error may have any digits there
         return escape(_visible(text))
     before, after = text[: found.start()], text[found.end() :]
     return Markup("{}{}{}").format(_visible(before), _time(moment_, "clock"), _visible(after))

@@ -1,19 +1,20 @@
-"""Schedules: in words, next runs, last ones; run now, pause, resume."""
+"""Schedules: in words, next and last runs; run now, pause, resume."""
 
 from collections.abc import Awaitable, Callable
 
 from windlass.core.tokens import Scope
+from windlass.server.api.schedule_records import SchedulePatch
+from windlass.server.api.schedules import change_schedule, get_schedule, list_schedules, run_schedule
 from windlass.server.dashboard.confirm import Change, confirm
 from windlass.server.dashboard.forms.changed import State, state_of_schedule, unless_changed
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, unknown_verb
-from windlass.server.schedules import SchedulePatch, change_schedule, get_schedule, list_schedules, run_schedule
 
 QUESTIONS = {"run": "Enqueue a job of {} now?", "pause": "Pause {}?"}
 DETAILS = {"run": "Its other runs stay as they are.", "pause": "It enqueues nothing until it is resumed."}
 
 
 async def show_schedules(view: View) -> Reply:
-    """All schedules, broken ones first, then by their next run."""
+    """All schedules: broken ones first, paused ones last, else by name."""
     found = (await view.ask(list_schedules)).body.schedules
     ordered = sorted(found, key=lambda each: (each.problem is None, each.paused, each.next_at is None, each.name))
     return Shown("schedules.html", "Schedules", {"schedules": ordered})

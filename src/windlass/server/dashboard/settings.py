@@ -1,4 +1,4 @@
-"""Settings: what this server is set to, what the caller may do, and for administrators the tokens."""
+"""Settings: those of this server, the scopes of the caller, and for administrators the tokens."""
 
 from windlass import __version__
 from windlass.core.tokens import Scope
@@ -7,15 +7,16 @@ from windlass.store.open import redact
 
 SCOPES = {
     Scope.READ: "read everything but contents",
-    Scope.PAYLOADS: "see payloads, results and log lines",
+    Scope.PAYLOADS: "see payloads, results, log lines, notes of progress and meta",
     Scope.ENQUEUE: "enqueue jobs",
+    Scope.WORK: "claim and settle jobs",
     Scope.OPERATE: "cancel, retry, change, delete, pause",
-    Scope.ADMIN: "everything, and the audit",
+    Scope.ADMIN: "do all of this, manage webhooks, and read the audit",
 }
 
 
 async def show_settings(view: View) -> Reply:
-    """Everything that explains why a page looks as it does."""
+    """The page of settings."""
     caller = view.caller
     hidden = caller.policy.hidden
     context = {

@@ -1,7 +1,6 @@
 """The dashboard of a server: routes, the caller of each request, its forms, and errors as pages."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from starlette.routing import Route
 
 from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
-from windlass.errors import WindlassError
 from windlass.server.browser.session import cookie_of, drop_cookie
 from windlass.server.dashboard import (
     actions,
@@ -28,17 +26,17 @@ from windlass.server.dashboard import (
     schedules,
     settings,
     suggest,
+    types,
     webhooks,
     workers,
 )
-from windlass.server.dashboard.figures import types
 from windlass.server.dashboard.forms import enqueue, schedule
 from windlass.server.dashboard.page import Download, Fields, Look, Moved, Page, Reply, Shown, View, link
 from windlass.server.dashboard.render import make_templates
 from windlass.server.decode import read_body
-from windlass.server.dispatch import SAFE_HEADERS, request_id
+from windlass.server.dispatch import SAFE_HEADERS, logged_problem, refusal, request_id
 from windlass.server.operation import Caller, Handler, Operation
-from windlass.server.problem import Problem, Refused, problem_of
+from windlass.server.problem import Problem, Refused
 
 PAGES: tuple[Page, ...] = (
     *overview.PAGES,
@@ -59,7 +57,7 @@ PAGES: tuple[Page, ...] = (
     *settings.PAGES,
 )
 PAGE_SECONDS = 15.0
-"""A page that takes longer becomes one that says so."""
+"""A page that takes longer is answered with an error page."""
 MAX_FORM = 256 * 1024
 MAX_FIELDS = 5_000
 POLICY = (
@@ -69,7 +67,6 @@ POLICY = (
 STATIC = Path(__file__).parent / "static"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 THEMES = ("light", "dark")
-_log = logging.getLogger("windlass.server")
 
 
 class Visitor(msgspec.Struct, frozen=True):
@@ -114,7 +111,7 @@ class Dashboard:
         return endpoint
 
     async def run(self, page: Page, request: Request) -> Response:
-        """The page, or one that says what failed."""
+        """The page, or an error page."""
         visitor = None
         try:
             async with asyncio.timeout(PAGE_SECONDS):
@@ -124,14 +121,14 @@ class Dashboard:
         except Refused as refused:
             if refused.problem.status == 401 and visitor is None and self._look.own_login:
                 return _to_log_in(request)
+            if refused.headers:  # of the surrounding app, which may redirect to its log-in
+                return self._refused(request, refused)
             problem = refused.problem
-        except WindlassError as error:
-            problem = problem_of(error)
         except TimeoutError:
-            problem = Problem(status=503, code="timeout", title=f"the store took more than {PAGE_SECONDS:g} s")
+            said, is_change = f"the store took more than {PAGE_SECONDS:g} s", page.method == "POST"
+            problem = Problem(status=503, code="timeout", title=said, maybe_done=is_change)
         except Exception as error:
-            problem = Problem(status=500, code="internal", title="the server failed; its log has the request's id")
-            _log.error("%s %s (request %s)", request.method, request.url.path, _id(request), exc_info=error)
+            problem = logged_problem(error, _id(request), request)
         return self.failed(request, problem, visitor)
 
     async def _reply(self, page: Page, request: Request, visitor: Visitor, form: Fields) -> Reply:
@@ -152,11 +149,18 @@ class Dashboard:
             return await page.handler(view)
 
     def failed(self, request: Request, problem: Problem, visitor: Visitor | None = None) -> Response:
-        """A page that says what failed, and what to do."""
+        """An error page, with advice."""
         context = {"problem": problem, "request_id": _id(request), "here": _here(request)}
         context["is_change"] = request.method != "GET"
         title = "The store does not answer" if problem.status == 503 else "This did not work"
         return self._response(request, visitor, Shown("error.html", title, context, problem.status))
+
+    def _refused(self, request: Request, refused: Refused) -> Response:
+        if refused.problem.status < 400:
+            return refusal(refused, _id(request))
+        made = self.failed(request, refused.problem)
+        made.headers.update(refused.headers)
+        return made
 
     def _response(self, request: Request, visitor: Visitor | None, reply: Reply) -> Response:
         headers = {**SAFE_HEADERS, "content-security-policy": POLICY, "x-request-id": _id(request)}
@@ -189,7 +193,7 @@ class Dashboard:
 
 
 def _to_log_in(request: Request) -> Response:
-    """The log-in. A session that has ended is forgotten: an open page would go on sending it, as a wrong token."""
+    """Redirect to the log-in. The cookie of an ended session is deleted: an open page would keep sending it."""
     response = RedirectResponse(link("/login", next=_here(request)), 303, SAFE_HEADERS)
     if cookie_of(request) is not None:
         drop_cookie(request, response)
@@ -216,7 +220,7 @@ def _fields(text: str) -> Fields:
 
 
 def _here(request: Request) -> str:
-    """The page of a request, or the one whose form it is."""
+    """The page of a request, or the page of its form."""
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     parts = request.url.path.split("/")[1:]

@@ -1,4 +1,4 @@
-"""Suggestions for the search: fields, statuses, and the queues, types, tags and errors that there are."""
+"""Suggestions for the search: fields, statuses, and existing queues, types, schedules, tags, tenants and errors."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,13 @@ import msgspec
 
 from windlass.core.search_text import FIELDS
 from windlass.core.status import Status
+from windlass.server.api.job_list import JobQuery
+from windlass.server.api.jobs import JobList, list_jobs
+from windlass.server.api.queues import QueueList, list_queues
+from windlass.server.api.schedule_records import ScheduleList
+from windlass.server.api.schedules import list_schedules
+from windlass.server.api.stats import TypeList, list_types
 from windlass.server.dashboard.page import Download, Page, Reply, View
-from windlass.server.job_list import JobQuery
-from windlass.server.jobs import JobList, list_jobs
-from windlass.server.queues import QueueList, list_queues
-from windlass.server.schedules import ScheduleList, list_schedules
-from windlass.server.stats import TypeList, list_types
 
 MAX_SUGGESTED = 12
 NEWEST = 200
@@ -34,7 +35,7 @@ async def suggest(view: View) -> Reply:
 
 
 async def _values(view: View, field: str) -> list[str]:
-    """Known values of a field, as far as the caller may know them."""
+    """Existing values of a field within the caller's limits."""
     match field:
         case "status":
             return [str(status) for status in Status]

@@ -1,4 +1,4 @@
-"""What is wrong now, concluded from what the caller may see: worst first, each with a page that shows more."""
+"""Findings: what is wrong now within the caller's limits, worst first, each with a link."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -8,17 +8,17 @@ import msgspec
 
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.stats.meter import Recent
+from windlass.server.api.queues import QueueRecord
+from windlass.server.api.schedule_records import ScheduleRecord
 from windlass.server.dashboard.page import link
-from windlass.server.queues import QueueRecord
-from windlass.server.schedules import ScheduleRecord
 from windlass.store.records import WorkerInfo
 
 LONG_WAIT = 300.0
-"""Seconds after which a pending job of a queue that is not paused is a finding."""
+"""Seconds that a job of a queue that is not paused may be pending before it is a finding."""
 OVERDUE = timedelta(minutes=2)
 MIN_FAILURES = 5
 MAX_FAILED_SHARE = 0.25
-"""From this many failed attempts of a type on, a larger share of them is a finding."""
+"""A larger share of failed attempts of a type is a finding, from MIN_FAILURES on."""
 STALE = timedelta(seconds=60)
 """A worker without a beat for this long."""
 
@@ -32,7 +32,7 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What is concluded from."""
+    """What findings are derived from."""
 
     now: datetime
     queues: Sequence[QueueRecord]

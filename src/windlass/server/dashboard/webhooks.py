@@ -1,14 +1,11 @@
-"""Webhooks: where ends of jobs are sent, the last deliveries, and failures; for administrators."""
+"""Webhooks: their addresses, last deliveries and failures; for administrators."""
 
 from collections.abc import Awaitable, Callable
 
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.core.webhooks.delivery import WEBHOOK_QUEUE
-from windlass.server.dashboard.confirm import Change, confirm
-from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
-from windlass.server.operation import Handler
-from windlass.server.webhooks import (
+from windlass.server.api.webhooks import (
     Delivery,
     DeliveryQuery,
     get_webhook,
@@ -19,6 +16,9 @@ from windlass.server.webhooks import (
     resume_webhook,
     send_test_event,
 )
+from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
+from windlass.server.operation import Handler
 
 RECENT = 20
 """Deliveries of each webhook that the list counts."""

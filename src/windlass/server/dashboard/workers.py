@@ -1,20 +1,20 @@
-"""Workers: what is alive, how busy it is, what each runs since when, and its memory."""
+"""Live workers: slots in use, running jobs and their start, memory."""
 
 from collections.abc import Sequence
 
 import msgspec
 
 from windlass.core.status import Status
+from windlass.server.api.job_list import JobQuery
+from windlass.server.api.jobs import JobRecord, list_jobs
+from windlass.server.api.stats import list_workers
 from windlass.server.dashboard.page import Page, Reply, Shown, View, paged
-from windlass.server.job_list import JobQuery
-from windlass.server.jobs import JobRecord, list_jobs
-from windlass.server.stats import list_workers
 from windlass.store.records import WorkerInfo
 
 MAX_RUNNING = 300
 """Running jobs that are read for the page."""
 MAX_NAMED = 5
-"""Of them, shown for each worker."""
+"""Running jobs that are shown for each worker."""
 
 
 class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):

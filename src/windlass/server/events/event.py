@@ -1,4 +1,4 @@
-"""Events: what listeners are told, which of them a listener gets, and their frames in the stream."""
+"""Events: their data, which of them a listener gets, and their frames in the stream."""
 
 from typing import Any
 
@@ -12,21 +12,20 @@ from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedules.schedule import Schedule
 from windlass.core.search import like
 from windlass.core.tokens import Rights
+from windlass.core.webhooks.webhook import ENDS
 from windlass.errors import InvalidOption
 from windlass.server.problem import Refused
 from windlass.store.records import JobEnd
 
 EVENTS = (
-    "job.completed",
-    "job.dead",
-    "job.cancelled",
+    *ENDS,
     "job.failed",
     "queue.changed",
     "schedule.changed",
     "job.changed",
 )
 WATCHED = "job.changed"
-"""Only of the job that a listener names."""
+"""Sent only for the job that a listener names."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -41,7 +40,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     at: Micros
     places: tuple[Place, ...]
-    """What a token must cover to see it; none: it must not be limited."""
+    """What a token must cover to get it; none: the token must be unlimited."""
     frame: bytes
     job: str = ""
 
@@ -55,7 +54,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
 
     def wants(self, event: Event, rights: Rights) -> bool:
-        """Whether it is for this listener, and within the limits of its token."""
+        """Whether the event matches, and is within the limits of the token."""
         if event.name not in self.names or (self.job and event.job != self.job):
             return False
         if rights.is_limited and not (event.places and all(rights.covers(*place) for place in event.places)):
@@ -74,7 +73,7 @@ def make_filter(names: tuple[str, ...], queues: tuple[str, ...], types: tuple[st
         if each not in EVENTS:
             raise InvalidOption("event", f"{each[:80]!r} is not one of {', '.join(EVENTS)}")
     if job and not is_id(job):
-        raise InvalidOption("job", "is no id of a job")
+        raise InvalidOption("job", "is not the id of a job")
     if WATCHED in names and not job:
         raise InvalidOption("job", f"names the job of {WATCHED}")
     every = frozenset(EVENTS) - (frozenset() if job else {WATCHED})
@@ -87,7 +86,7 @@ def job_ended(end: JobEnd) -> Event:
 
 
 def job_event(name: str, job: Job, at: Micros) -> Event:
-    """The event of a job that is still there."""
+    """The event of a job that has not ended."""
     record = EventData(
         at=to_datetime(at),
         job=job.id,
@@ -119,7 +118,7 @@ def queue_changed(name: str, queue: Queue | None, at: Micros) -> Event:
 
 
 def schedule_changed(name: str, schedule: Schedule | None, last: Schedule | None, at: Micros) -> Event:
-    """The event of a changed schedule; `last` is what it was before."""
+    """The event of a changed schedule; `last` is its state before the change."""
     record = EventData(at=to_datetime(at), schedule=name)
     if schedule is not None:
         record.version, record.paused = schedule.version, schedule.paused
@@ -134,7 +133,7 @@ def _event(name: str, at: Micros, what: str, record: Any, places: tuple[Place, .
 
 
 def frame(name: str, record: Any, id_: str = "") -> bytes:
-    """An event as the stream has it. JSON has no line breaks, so it is one line of data."""
+    """The frame of an event. JSON has no line breaks, so it is one line of data."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {name}\ndata: ".encode() + _encode(record) + b"\n\n"
 
@@ -143,6 +142,6 @@ def position_of(id_: str) -> tuple[Micros, str]:
     """The moment and the job of an event's id; raises Refused."""
     moment, _, rest = id_.partition(".")
     if not moment.isdecimal() or not moment.isascii() or len(moment) > 17 or not rest:
-        raise Refused(400, "invalid_event_id", "this is no id of an event", field="Last-Event-ID")
+        raise Refused(400, "invalid_event_id", "is not the id of an event", field="Last-Event-ID")
     what = rest.rpartition(".")[0]
     return int(moment), what if is_id(what) else ""

@@ -1,4 +1,4 @@
-"""The hub of a server's event stream: its listeners, one look at the store for all of them, and tokens that end."""
+"""The hub of the event stream: the listeners of a server, one read of the store for all of them, and token checks."""
 
 import asyncio
 import logging
@@ -18,14 +18,14 @@ from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
 
 LOOK_SECONDS = 0.25
-"""Between two looks at the store; a slow store is looked at less often."""
+"""Between two reads of the store; a slow store is read less often."""
 CHECK_SECONDS = 0.5
 """Between two checks of tokens and of the server's stop."""
 TOKENS_AT_ONCE = 50
-"""Checked side by side: thousands one after the other would take longer than the 5 seconds that are promised."""
+"""Tokens that are checked concurrently, so that thousands are checked within the promised 5 seconds."""
 MAX_LISTENERS = 4_000
 MAX_WATCHED = 200
-"""Jobs that are open in pages."""
+"""Jobs whose changes are looked for."""
 _log = logging.getLogger("windlass.server")
 
 
@@ -44,18 +44,30 @@ class EventHub:
         self._listeners: set[Listener] = set()
         self._reader: EventReader | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._opening = 0
+        """Streams that are being opened: they need the reader, and are no listeners yet."""
         self._beginning = asyncio.Lock()
         self._looking = asyncio.Lock()
-        """A listener is added between two looks."""
+        """Held by a look: a listener is added between two looks."""
 
     async def add(self, listener: Listener, last_id: str | None) -> None:
-        """Open a stream; with the id of its last event, what came after it is sent first."""
+        """Add a listener; with the id of its last event, the events since then are sent first."""
         if len(self._listeners) >= MAX_LISTENERS:
-            raise Refused(503, "too_many_listeners", f"there are {MAX_LISTENERS:,} listeners", limit=MAX_LISTENERS)
-        reader = await self._ready()
-        async with self._looking:
-            await reader.prepare(_wanted([listener]))
-            self._listeners.add(listener)
+            raise Refused(
+                503,
+                "too_many_listeners",
+                f"this server has {MAX_LISTENERS:,} listeners, and takes no more",
+                limit=MAX_LISTENERS,
+            )
+        self._opening += 1
+        try:
+            reader = await self._ready()
+            async with self._looking:
+                await reader.prepare(_wanted([listener]))
+                self._listeners.add(listener)
+        finally:
+            self._opening -= 1
+            self._rest()
         if last_id is None:
             return
         listener.hold()
@@ -64,14 +76,20 @@ class EventHub:
         except BaseException:
             self.remove(listener)
             raise
-        first = [] if replay.complete else [frame("stream.gap", StreamGap("more has happened since this event"))]
+        first = (
+            [] if replay.complete else [frame("stream.gap", StreamGap("not all events since the last one are kept"))]
+        )
         first += [each.frame for each in replay.events if listener.wanted.wants(each, listener.rights)]
         listener.release(b"".join(first))
 
     def remove(self, listener: Listener) -> None:
-        """Close a stream; without any, the store is left alone."""
+        """Close a stream."""
         self._listeners.discard(listener)
-        if not self._listeners:
+        self._rest()
+
+    def _rest(self) -> None:
+        """Without a stream, do not read the store."""
+        if not self._listeners and not self._opening:
             self._cancel()
 
     async def stop(self) -> None:
@@ -137,7 +155,7 @@ class EventHub:
 
 
 def _wanted(listeners: Collection[Listener]) -> Wanted:
-    """What these want beside ends."""
+    """What these listeners want beside ends of jobs."""
     names = {name for each in listeners for name in each.wanted.names}
     jobs = {each.wanted.job for each in listeners if each.wanted.job}
     return Wanted(
@@ -157,7 +175,7 @@ async def _recheck(listeners: list[Listener]) -> None:
         except (StoreUnavailable, TimeoutError):
             return  # the store is away: no events are sent either
         except Exception:
-            # Also errors of the app around a mounted server: what cannot be checked is not told on.
+            # Also errors of the app around a mounted server: a caller that cannot be checked gets no events.
             _log.exception("the caller of an event stream cannot be checked")
             listener.end("revoked")
         else:

@@ -1,4 +1,4 @@
-"""One listener of the event stream: what waits for it, and writes to its connection."""
+"""One listener of the event stream: its buffer, and writes to its connection."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,12 @@ from windlass.server.events.event import EventFilter, frame
 from windlass.server.operation import Caller
 
 MAX_BEHIND = 512 * 1024
-"""Bytes that wait for a listener; then it is too slow."""
+"""Bytes that are buffered for a listener; beyond them it is too slow."""
 SEND_SECONDS = 30.0
-"""A client that takes nothing for this long is cut off."""
+"""A client that reads nothing for this long is disconnected."""
 
 Recheck = Callable[[], Awaitable[Caller]]
-"""The caller of a stream, now; Refused once its token or session has ended."""
+"""Returns the caller of a stream; Refused once its token or session has ended."""
 
 
 class StreamEnd(msgspec.Struct):
@@ -30,8 +30,8 @@ class StreamEnd(msgspec.Struct):
 class Listener:
     """One open stream.
 
-    Its task sleeps while nothing is to be sent. The hub writes to a connection that takes the bytes at once by
-    itself: with a thousand listeners, waking as many tasks costs more than the writes.
+    Its task sleeps while there is nothing to send. The hub writes to the connection itself as long as the write does
+    not block: with a thousand listeners, waking a thousand tasks costs more than the writes.
     """
 
     def __init__(self, caller: Caller, wanted: EventFilter, recheck: Recheck) -> None:
@@ -46,29 +46,29 @@ class Listener:
         self._wake = asyncio.Event()
         self._write: Send | None = None
         self._sleeps = False
-        """Whether its task waits for frames, and no write of it is under way."""
+        """Whether its task waits for frames, and no write is in progress."""
         self._begun: tuple[Coroutine[Any, Any, None], Any] | None = None
-        """A write that the hub began, and what it waits for."""
+        """A write of the hub that blocked, and the future that it awaits."""
 
     def attach(self, send: Send) -> None:
-        """Let the hub write by itself, if the server is one whose writes are known to wait only for a slow client."""
+        """Let the hub write itself if the server is uvicorn, whose writes block only for a slow client."""
         home = type(getattr(send, "__self__", None))
         if home.__module__.startswith("uvicorn.protocols.http."):
             self._write = send
 
     def hold(self) -> None:
-        """Keep what comes until the replay is there."""
+        """Buffer new frames until the replay is read."""
         self._held = []
 
     def release(self, first: bytes) -> None:
-        """Send the replay, and then what came meanwhile."""
+        """Send the replay, and then the frames that were buffered."""
         held, self._held = self._held or [], None
         self._waiting = [first, *held]
         self._size = 0
         self._wake.set()
 
     def send(self, frames: bytes) -> None:
-        """Add frames; a listener that does not take them is dropped, and told so."""
+        """Send or buffer frames; the stream of a listener that is too slow ends with the reason `slow`."""
         if self.ended:
             return
         if self._held is not None:
@@ -86,7 +86,7 @@ class Listener:
         self._wake.set()
 
     def _write_now(self, write: Send, frames: bytes) -> None:
-        """Write without a task; what has to wait is left to the listener's own."""
+        """Write without a task switch; a write that blocks is finished by the listener's task."""
         step: Any = write({"type": "http.response.body", "body": frames, "more_body": True})
         try:
             awaited = step.send(None)
@@ -99,14 +99,14 @@ class Listener:
         self._wake.set()
 
     def end(self, reason: str) -> None:
-        """End the stream after what waits."""
+        """End the stream after the buffered frames."""
         if not self.ended:
             self._waiting.append(frame("stream.ended", StreamEnd(reason)))
             self.ended = True
             self._wake.set()
 
     async def next(self, seconds: float) -> bytes:
-        """What waits; nothing after this time, and at the end. Raises TimeoutError if the client takes nothing."""
+        """The buffered frames, waiting up to this time for some. Raises TimeoutError if the client does not read."""
         if not self._waiting and not self.ended:
             self._sleeps = True
             with contextlib.suppress(TimeoutError):
@@ -124,7 +124,7 @@ class Listener:
 
 @types.coroutine
 def _resumed(step: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
-    """Go on with a coroutine that was begun by hand, once what it waits for is there."""
+    """Resume a coroutine that was started by hand, after the future that it awaits."""
     try:
         yield awaited
     except BaseException:

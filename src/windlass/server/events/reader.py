@@ -1,6 +1,6 @@
-"""Reads events from the store: ends of jobs from the history, changes of settings by comparing.
+"""Reads events from the store: ends of jobs from the history, changes of settings by comparing versions.
 
-Ends are read by keyset, and the last seconds again: a job whose end is committed late appears behind others.
+Ends are read by keyset, and the last seconds again, because an end may be committed after later ones.
 """
 
 from collections import deque
@@ -21,12 +21,12 @@ from windlass.store.records import JobEnd
 REPEATED: Micros = SECOND
 """How much of the past every look reads again."""
 LATE: Micros = 15 * SECOND
-"""How much of it is read again every few seconds: an end committed later than this after its moment is not told."""
+"""How much of it is read again every five seconds: an end that is committed later than this is not sent."""
 LATE_EVERY: Micros = 5 * SECOND
 SETTINGS_EVERY: Micros = SECOND
 PAGE = 1_000
 MAX_PAGES = 10
-"""Of one look; the next one goes on."""
+"""Of one look; the next look continues."""
 MAX_LAG: Micros = 60 * SECOND
 """A reader that is further behind skips to the present."""
 MAX_REPLAY: Micros = 3600 * SECOND
@@ -54,7 +54,7 @@ class Replay(msgspec.Struct):
 
 
 class EventReader:
-    """The position of one server in the history, and what it has told."""
+    """The position of one server in the history, and the ends that it has sent."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -74,14 +74,14 @@ class EventReader:
         self._jobs: dict[JobId, object] = {}
 
     async def begin(self) -> None:
-        """Start at the present: what ended before is not told."""
+        """Start at the present: earlier ends are not sent."""
         operator = (await self._app._ready()).operator
         self._position = self._began = (await operator.ended(None, None, 1)).now
         await self._read(self._position - LATE)
         self._late_at = self._settings_at = since_boot()
 
     async def prepare(self, wanted: Wanted) -> None:
-        """Read what changes are compared with, for a listener that is the first one to want them."""
+        """Read the state that changes are compared with, for the first listener that wants them."""
         if wanted.failures and self._failed is None:
             await self._read_failures()
         if wanted.queues and self._queues is None:
@@ -124,7 +124,7 @@ class EventReader:
         return found + more
 
     async def _read(self, since: Micros) -> tuple[list[JobEnd], Micros, Micros]:
-        """Ends that were not told yet, the clock, and up to where everything was read."""
+        """Ends that were not sent yet, the store's time, and the moment up to which all ends were read."""
         operator = (await self._app._ready()).operator
         new: list[JobEnd] = []
         after: JobId | None = None
@@ -143,7 +143,7 @@ class EventReader:
         return new, now, reached
 
     async def _read_failures(self) -> list[Job]:
-        """The newest failures that will be repeated and were not told yet."""
+        """The newest failed jobs that will be retried and were not sent yet."""
         jobs = await (await self._app._ready()).operator.failures(MAX_FAILURES)
         failed = {(job.id, to_micros(job.updated_at)): job for job in jobs if job.status is Status.FAILED}
         before, self._failed = self._failed, dict.fromkeys(failed)
@@ -167,7 +167,7 @@ class EventReader:
         return [event.schedule_changed(name, found.get(name), before.get(name), self._position) for name in changed]
 
     async def _changed_jobs(self, ids: frozenset[JobId]) -> list[Event]:
-        """The jobs that listeners have open, if anything in them changed."""
+        """Events of the watched jobs that changed."""
         before = {id_: content for id_, content in self._jobs.items() if id_ in ids}
         self._jobs = {}
         found = await self._read_jobs(ids)
@@ -181,9 +181,9 @@ class EventReader:
         return jobs
 
     async def replay(self, id_: str, sequence: int) -> Replay:
-        """What came after an event, up to a look; the looks after it are told by themselves.
+        """The events after one, up to a look; later looks are sent as they happen.
 
-        An event of another server is found by its moment: what happened shortly before it may come again.
+        An event of another server is found by its time: events of the second before it may be repeated.
         """
         at, job = event.position_of(id_)
         seen = self._told.get((job, at))
@@ -195,7 +195,7 @@ class EventReader:
         return Replay(sorted(events, key=lambda each: each.at), complete and at >= oldest)
 
     def _is_due(self, end: JobEnd, after: tuple[Micros, JobId], seen: int | None, sequence: int) -> bool:
-        """Whether an end was told before, but not before the position."""
+        """Whether an end belongs to a replay: sent by a look up to `sequence`, and after the position."""
         look = self._told.get((end.id, end.at))
         if look is None and end.at > self._began:
             return False  # the next look will find it
@@ -224,5 +224,5 @@ def _version(schedules: dict[str, Schedule], name: str) -> str | None:
 
 
 def _content(job: Job) -> object:
-    """What changes when a person would see something else."""
+    """A value that changes whenever the page of the job does."""
     return job.status, job.version, job.progress, len(job.logs), job.logs[-1:] and job.logs[-1].at

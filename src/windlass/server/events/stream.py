@@ -21,14 +21,14 @@ from windlass.server.operation import Answer, Call, Operation
 from windlass.store.clock import since_boot
 
 COMMENT_SECONDS = 15.0
-"""A comment is sent after this silence, so that proxies keep the connection."""
+"""A comment is sent after this time without an event, so that proxies keep the connection."""
 MAX_SECONDS = 86_400.0
 START = b"retry: 1000\n\n"
 HEADERS = {"x-accel-buffering": "no"}
 
 
 class EventQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What to hear of: events by name, of queues, of types (`*` stands for any characters), of one job.
+    """Which events to send: by name, queue, type (`*` stands for any characters), or of one job.
 
     `seconds` ends the stream after a time.
     """
@@ -59,7 +59,7 @@ async def stream_events(call: Call) -> Answer:
 
 
 class EventStream(Response):
-    """A response that ends with its listener."""
+    """The response of one listener."""
 
     media_type = "text/event-stream"
 

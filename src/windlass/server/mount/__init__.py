@@ -1,1 +1,1 @@
-"""The server inside another app: its callers, and the prefix that it is mounted under."""
+"""The server mounted in another app: its callers, and its prefix."""

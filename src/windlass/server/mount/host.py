@@ -1,4 +1,4 @@
-"""Callers of a mounted server: the app around it says who they are, and what they may do."""
+"""Callers of a mounted server: the surrounding app names them and their scopes."""
 
 import asyncio
 import hmac
@@ -7,6 +7,8 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Scope as AsgiScope
 
@@ -24,14 +26,17 @@ Grant = tuple[str, Iterable[str], Iterable[str]]
 Auth = Callable[[Request], Grant | Awaitable[Grant | None] | None]
 CSRF_COOKIE = "windlass_csrf"
 SCOPE_KEY = "windlass.csrf"
-"""Where the cookie of a request is, also one that the browser does not have yet."""
+"""In the scope of a request: its cookie, or the new one that the answer sets."""
 CALLER_KEY = "windlass.caller"
-"""Where the caller of an open request is, and when the app around was asked."""
+"""In the scope of an open request: its caller, and when `auth` was called."""
+ANSWER_KEY = "windlass.answer"
+"""In the scope of a request that `auth` answered by an HTTPException: its redirects get no prefix."""
 MAX_CALLER_NAME = 254
-"""Bytes: what an e-mail address may have."""
+"""Bytes: the maximum of an e-mail address."""
 ASK_SECONDS = 5.0
-"""For the app around, while a request is open."""
+"""For `auth`, while a request is open."""
 _SAFE = ("GET", "HEAD")
+_CODES = {401: "unauthorized", 404: "not_found", 429: "too_many_requests", 503: "unavailable"}
 
 
 def check_auth(auth: Any) -> Auth:
@@ -42,15 +47,15 @@ def check_auth(auth: Any) -> Auth:
 
 
 class HostAccess(Access):
-    """Finds the caller by a token of ours, else asks the app around."""
+    """Finds the caller by a token of Windlass, else by `auth`."""
 
     def __init__(self, auth: Auth, *args: Any) -> None:
         super().__init__(*args)
         self._auth = auth
 
     async def caller(self, request: Request, address: str, csrf: str | None = None) -> Caller:
-        """The caller; Refused with 401, 403 or 429. A change must come from a page of ours, or have a header that
-        pages of other sites cannot send.
+        """The caller; Refused with 401, 403 or 429. A change needs the CSRF token of our pages, or a bearer token,
+        which pages of other sites cannot send.
         """
         if _has_our_token(request):
             return await super().caller(request, address, csrf)
@@ -62,31 +67,37 @@ class HostAccess(Access):
         return found
 
     async def recheck(self, request: Request) -> Caller:
-        """The caller of a request that is still open; the app around is asked again every few seconds."""
+        """The caller of a request that is still open; `auth` is called again every four seconds."""
         if _has_our_token(request):
             return await super().recheck(request)
-        # Not in its `state`, which what is around may share between requests of many callers.
+        # Not in its `state`, which the surrounding app may share between requests of many callers.
         known: tuple[int, Caller] | None = request.scope.get(CALLER_KEY)
         if known is None or since_boot() - known[0] >= FRESH:
             known = request.scope[CALLER_KEY] = (since_boot(), await self._ask_again(request))
         return known[1]
 
     def csrf_token(self, request: Request, caller: Caller) -> str:
-        """What a form of this caller must send back."""
+        """The CSRF token that a form of this caller must send back."""
         return "" if _has_our_token(request) else csrf_of(f"{request.scope[SCOPE_KEY]}.{caller.name}")
 
     async def _ask_again(self, request: Request) -> Caller:
-        """Without an answer the stream ends; a TimeoutError would mean that the store is away."""
+        """Without an answer the stream ends; a TimeoutError would count as an outage of the store."""
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await self._ask(request)
         except TimeoutError:
-            raise Refused(503, "timeout", "the app around this server does not say who the caller is") from None
+            raise Refused(
+                503, "timeout", "the app around this server did not answer whether the caller is still allowed"
+            ) from None
 
     async def _ask(self, request: Request) -> Caller:
-        answer: Any = self._auth(request)
-        if inspect.isawaitable(answer):
-            answer = await answer
+        try:
+            answer: Any = self._auth(request)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except HTTPException as error:
+            request.scope[ANSWER_KEY] = True
+            raise _answer_of(error) from None
         if answer is None:
             raise Refused(401, "unauthorized", "the app around this server does not let this caller in")
         try:
@@ -105,7 +116,18 @@ class HostAccess(Access):
         check_origin(request.headers)
         sent = request.headers.get(f"x-{CSRF_FIELD}-token") if given is None else given
         if sent is None or not hmac.compare_digest(sent.encode(), self.csrf_token(request, caller).encode()):
-            raise Refused(403, "csrf", "send the token against forged requests that the dashboard's pages have")
+            raise Refused(403, "csrf", "send the CSRF token of the dashboard's pages")
+
+
+def _answer_of(error: HTTPException) -> Refused:
+    """An HTTP error of the surrounding app, with its status, headers and detail."""
+    # FastAPI allows any JSON as detail.
+    detail: Any = error.detail
+    title = detail if isinstance(detail, str) else msgspec.json.encode(detail).decode()
+    refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), title)
+    given = {name.lower(): value for name, value in (error.headers or {}).items()}
+    refused.headers = {name: value for name, value in given.items() if not name.startswith("content-")}
+    return refused
 
 
 def csrf_cookie(scope: AsgiScope) -> tuple[str, bool]:

@@ -1,7 +1,7 @@
-"""The prefix that a server is mounted under: taken from requests, and put before the paths of its answers.
+"""The prefix of a mounted server: removed from requests, and added to the paths in its answers.
 
-Inside, every path is as it is without a prefix. Values in pages are escaped, so a quoted path after `href=` is always
-one of a template.
+The server itself uses paths without the prefix. Values in pages are escaped, so a quoted path after `href=` always
+comes from a template.
 """
 
 import html
@@ -12,16 +12,16 @@ from urllib.parse import quote
 
 from starlette.types import Message, Scope, Send
 
-from windlass.server.mount.host import CSRF_COOKIE, SCOPE_KEY, csrf_cookie
+from windlass.server.mount.host import ANSWER_KEY, CSRF_COOKIE, SCOPE_KEY, csrf_cookie
 
 ROOT_KEY = "windlass.root"
-"""The prefix of a request, as it is in an address."""
+"""In the scope of a request: its prefix, quoted as in a URL."""
 _LINK = re.compile(rb"""(\s(?:href|src|action)=)(["'])/(?!/)""")
 _PAGE = re.compile(rb"<html ")
 
 
 def without_prefix(scope: Scope) -> Scope:
-    """The scope of a request, as it is for a server that is not mounted; the prefix is kept in it."""
+    """The scope of a request without the prefix, which is kept under ROOT_KEY."""
     root, path = str(scope.get("root_path", "")).rstrip("/"), str(scope["path"])
     is_within = path == root or path.startswith(f"{root}/")
     inner = {**scope, "path": (path[len(root) :] if is_within else path) or "/", "root_path": ""}
@@ -34,6 +34,7 @@ class PrefixedAnswer:
     """Sends an answer with the prefix in its links and redirects, and the cookie for forms with each page."""
 
     def __init__(self, scope: Scope, send: Send, *, live: bool) -> None:
+        self._scope = scope
         self._root: str = scope[ROOT_KEY]
         self._send = send
         self._live = live
@@ -44,7 +45,7 @@ class PrefixedAnswer:
         self._body: list[bytes] = []
 
     async def send(self, message: Message) -> None:
-        """Pass a message on; a page is kept until it is complete."""
+        """Send a message; a page is buffered until it is complete."""
         if message["type"] == "http.response.start":
             message = {**message, "headers": [self._header(*each) for each in message["headers"]]}
             if _is_page(message):
@@ -58,7 +59,8 @@ class PrefixedAnswer:
         await self._send(message)
 
     def _header(self, name: bytes, value: bytes) -> tuple[bytes, bytes]:
-        if name == b"location" and value.startswith(b"/") and not value.startswith(b"//"):
+        is_path = value.startswith(b"/") and not value.startswith(b"//")
+        if name == b"location" and is_path and ANSWER_KEY not in self._scope:
             return name, self._root.encode() + value
         return name, value
 

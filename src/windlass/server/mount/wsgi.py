@@ -1,4 +1,4 @@
-"""The server in a WSGI app, by a2wsgi: one event loop in a thread, and nothing that waits."""
+"""The server in a WSGI app, by a2wsgi: one event loop in a thread, and no requests that stay open."""
 
 import os
 import threading
@@ -21,14 +21,14 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 def wsgi(app: App, *, auth: Auth, **options: Any) -> Wsgi:
     """The REST server of an app and its dashboard, to be mounted in a WSGI app; the options are those of `asgi`.
 
-    A WSGI server has a thread for each request, so nothing waits here: the event stream and claims that wait are
-    refused, and pages are kept up to date by polling. Needs a2wsgi: `pip install 'windlass[wsgi]'`.
+    A WSGI server has a thread for each request, so none stays open: the event stream and claims that wait are
+    refused, and pages poll. Needs a2wsgi: `pip install 'windlass[wsgi]'`.
     """
     return PerProcess(lambda: asgi(app, auth=auth, waits=False, **options))
 
 
 class PerProcess:
-    """Makes the server at the first request of a process: after a fork, the thread of its event loop is missing."""
+    """Makes the server at the first request of each process: a fork does not copy the thread of its event loop."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         make()  # a wrong setting is refused now

@@ -1,1 +1,1 @@
-"""Workers in any language: they claim and settle jobs over REST."""
+"""REST workers: workers in any language that claim and settle jobs over REST."""

@@ -34,8 +34,9 @@ from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__
 
 CHECK_SECONDS = 1.0
-"""How often a waiting claim checks that its caller is still there, and still allowed."""
+"""How often a waiting claim checks that its caller is connected, and its token valid."""
 ALONE_SECONDS = 0.25
+"""Between two checks whether a worker that is to run a suspect still holds other jobs."""
 MAX_HOST = 255
 _random = Random()
 
@@ -70,21 +71,21 @@ async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: Cl
     is_last = False
     while True:
         if body.claim < worker.latest:
-            return []  # it was repeated and answered since: jobs that this one takes would be lost with its answer
+            return []  # a later claim was made since: the worker does not wait for this answer any more
         jobs = await _claim(call, service, worker, body)
         if jobs:
             worker.given = body.claim
-        # The same claim may wait twice, since its caller repeats it while its first connection is dead unnoticed.
-        # What the other one took is for both: without it the job would be held by a worker that does not know it.
+        # The same claim may wait twice: its caller repeats it while this server has not noticed that the first
+        # connection is dead. Both get the jobs of either, or the worker would hold jobs that it never received.
         if jobs or is_last or not await _wait(call, service, want, ends, lambda: worker.given == body.claim):
             return jobs
         is_last = worker.given == body.claim
 
 
 async def _wait(call: Call, service: WorkerService, want: Want, ends: float, is_taken: Callable[[], bool]) -> bool:
-    """Until a claim may find a job; False if the time is over, or the caller gone: its answer would be lost.
+    """Wait until a claim may find a job; False after the time limit, or if the caller has disconnected.
 
-    It makes no call to the store: one look for all waiting claims says when to claim.
+    It makes no call to the store: one poll for all waiting claims decides when to claim.
     """
     loop = asyncio.get_running_loop()
     while not service.polls.stopping and (left := ends - loop.time()) > 0:
@@ -111,7 +112,7 @@ async def _claim(call: Call, service: WorkerService, worker: RestWorker, body: C
         held = await store.jobs.held(worker.runner)
         if not held:
             worker.alone, limit = None, 1
-        elif not any(each.claim == body.claim for each in held):  # else it is repeated, and takes nothing new
+        elif not any(each.claim == body.claim for each in held):  # a repeated claim takes nothing new
             await asyncio.sleep(ALONE_SECONDS)
             return []
     request = ClaimRequest(
@@ -127,7 +128,7 @@ async def _claim(call: Call, service: WorkerService, worker: RestWorker, body: C
 
 
 async def _given_alone(service: WorkerService, worker: RestWorker, jobs: list[Claimed]) -> list[Claimed]:
-    """Requeue what must not run beside the rest: a suspect is given out when the worker holds nothing else."""
+    """Requeue what must not run together: a suspect is given out only when the worker holds nothing else."""
     suspects = [job for job in jobs if is_suspect(job)]
     worker.wants_alone = False
     if not suspects:
@@ -146,7 +147,7 @@ async def _given_alone(service: WorkerService, worker: RestWorker, jobs: list[Cl
 
 
 async def _delivered(call: Call, service: WorkerService, worker: RestWorker, jobs: list[Claimed]) -> list[ClaimedJob]:
-    """The jobs with their payloads; an attempt whose payload cannot be had has failed."""
+    """The jobs with their payloads; an attempt whose payload cannot be read fails."""
     delivered, failed = [], []
     for job in jobs:
         try:
@@ -203,7 +204,7 @@ def _info(body: ClaimBody) -> WorkerInfo:
         pid=0,
         version=__version__,
         queues=tuple(body.queues),
-        types=(*body.types, *GROUP_TYPES),  # which the server runs for it
+        types=(*body.types, *GROUP_TYPES),  # the server runs these for it
         processes=1,
         slots=body.slots,
         rest=True,

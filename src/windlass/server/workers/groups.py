@@ -1,4 +1,4 @@
-"""Groups and REST workers: members that they settle wake their group, and a server runs the jobs that watch groups.
+"""Groups and REST workers: their settlements wake groups, and the server runs the jobs that watch groups.
 
 A queue may have REST workers only, which do not know the types of groups. So a server runs jobs of these types in the
 queues that its REST workers serve, under a lease of its own. Any other worker of the queue may run them as well.
@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterable
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from windlass.client.app import App
 from windlass.client.groups.ends import GroupEnds
 from windlass.client.tasks.context import Context, entered
 from windlass.core.codec import check_size, decode, encode
-from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE
+from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, MAP_TYPE
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
 from windlass.core.ids import new_runner_id, runner_id
 from windlass.core.jobs.job import Claimed, Job, JobError, Progress
@@ -28,15 +29,16 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.status import Status
 from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.observe.logs import log_event
+from windlass.observe.process import watch_events
 from windlass.server.workers.payloads import whole_payload
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest, LeaseRequest, Note, QueueQuota, RunnerEnd
+from windlass.store.records import ClaimRequest, LeaseRequest, Note, QueueQuota, RunnerEnd, Settled
 
-GROUP_TYPES = (GROUP_TYPE, MEMBER_TYPE, FLOW_TYPE, JOIN_TYPE)
-"""Those of groups and graphs. The members of a map need their task, which a server may not have."""
+GROUP_TYPES = (GROUP_TYPE, MEMBER_TYPE, FLOW_TYPE, JOIN_TYPE, MAP_TYPE)
+"""Those of groups and graphs."""
 LOOK_SECONDS = 1.0
-"""Between two looks for groups that a process elsewhere woke."""
+"""Between two polls for groups that another process woke."""
 MAX_CLAIMED = 20
 PREFIX = "rest-groups-"
 _log = logging.getLogger("windlass.server")
@@ -49,7 +51,7 @@ class RestGroups:
     def __init__(self, app: App, lease: Micros) -> None:
         self._app, self._lease = app, lease
         self._queues: dict[str, Micros] = {}
-        """By queue, when a REST worker last asked for its jobs."""
+        """By queue, when a REST worker last claimed from it."""
         self._ends: GroupEnds | None = None
         self._running: asyncio.Task[None] | None = None
         self._waking: asyncio.Task[None] | None = None
@@ -58,18 +60,18 @@ class RestGroups:
         self._renewed: Micros = 0
         self._claims = 0
         self._has_failed = False
-        """Whether the last round may have left jobs that it claimed."""
+        """Whether the last round may have left claimed jobs unsettled."""
 
     def serve(self, queues: Iterable[str]) -> None:
-        """A REST worker asks for jobs of these queues."""
+        """A REST worker claims from these queues: run the jobs of groups in them."""
         self._queues |= dict.fromkeys(queues, since_boot())
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())
 
     async def note(self, ended: Iterable[tuple[Claimed, Status]]) -> None:
-        """REST workers have settled these: wake their groups."""
+        """Wake the groups of jobs that REST workers have settled."""
         if self._ends is None:
-            self._ends = GroupEnds((await self._app._ready()).operator, log_event)
+            self._ends = GroupEnds((await self._app._ready()).operator, watch_events(log_event, "server"))
             self._waking = asyncio.create_task(self._ends.run())
         self._ends.note(ended)
         if not self._ends.quiet.is_set():
@@ -86,7 +88,7 @@ class RestGroups:
             await store.leases.end(RunnerEnd(runner=self._runner, started=frozenset(), crashed=False))
 
     async def _run(self) -> None:
-        """While REST workers ask for jobs."""
+        """Run rounds while REST workers claim."""
         while self._queues:
             try:
                 found = await self._round(await self._app._ready())
@@ -133,7 +135,7 @@ class RestGroups:
         return len(jobs)
 
     async def _put_back(self, store: Store) -> None:
-        """Requeue what a round left unsettled: its lease goes on, so nothing else would."""
+        """Requeue jobs that a round left unsettled: the lease is renewed, so they are not rescued."""
         left = [each for each in await store.jobs.held(self._runner) if each.claim < self._claims]
         if left:
             await store.jobs.settle([requeue(each.id, each.queue, each.attempt) for each in left])
@@ -153,8 +155,9 @@ class RestGroups:
     async def _work(self, store: Store, job: Claimed) -> None:
         outcome = await self._attempt(store, job)
         settlement = decide(job, outcome, Policy(DEFAULT_POLICY), _random)
-        await store.jobs.settle([settlement])
-        await self.note([(job, settlement.status)])
+        (answer,) = await store.jobs.settle([settlement])
+        if answer is not Settled.STALE:
+            await self.note([(job, settlement.status)])
 
     async def _attempt(self, store: Store, job: Claimed) -> Outcome:
         """Run the handler, as a runner does."""
@@ -167,7 +170,7 @@ class RestGroups:
                 result = await attempt.run(decode(await whole_payload(self._app, job)))
             done = Done(check_size(encode(result, "result"), "result", self._app.payload_limit))
         except Exception as error:
-            # Whatever it is: the attempt has failed, and is retried.
+            # Any error fails the attempt, which is retried.
             return Raised(error, JobError(type(error).__name__, str(error)))
         finally:
             if attempt.latest is not None:
@@ -177,7 +180,7 @@ class RestGroups:
 
 
 class _Attempt(msgspec.Struct):
-    """What the context of the attempt talks to."""
+    """The attempt behind the handler's context."""
 
     claimed: Claimed
     home: App
@@ -186,8 +189,10 @@ class _Attempt(msgspec.Struct):
     started_after: Micros | None = None
     is_async: bool = True
     cancelled: bool = False
+    dead_on: tuple[type[BaseException], ...] = ()
     unawaited: str | None = None
     trace: tuple[str, str] | None = None
+    added: Counter[str] = msgspec.field(default_factory=Counter)
 
     async def run(self, arguments: Any) -> Any:
         """Call the handler with its context."""
@@ -206,4 +211,4 @@ class _Attempt(msgspec.Struct):
         self.latest = progress
 
     def log(self, text: str) -> None:
-        """Nothing here keeps lines."""
+        """No-op."""

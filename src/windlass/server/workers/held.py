@@ -1,4 +1,4 @@
-"""What a worker may ask: GET /claims says how this server treats workers, GET /claims/{worker} what one holds."""
+"""GET /claims: the rules of this server for workers. GET /claims/{worker}: the attempts that one holds."""
 
 import msgspec
 
@@ -40,7 +40,7 @@ async def worker_rules(call: Call) -> Answer:
 
 
 async def held_jobs(call: Call) -> Answer:
-    """What a worker holds, as after a restart of its own: to be settled, or to be requeued."""
+    """The attempts that a worker holds, to be settled or requeued after its restart."""
     service = service_of(call)
     worker = await service.workers.get(call.caller, call.path["worker"])
     held = await (await call.app._ready()).jobs.held(worker.runner)

@@ -1,4 +1,4 @@
-"""Claims that wait for a job: one look at the store for all of them, however many there are."""
+"""Claims that wait for a job: one poll of the store serves all of them."""
 
 import asyncio
 import contextlib
@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from windlass.client.app import App
+from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 
 MIN_PAUSE = 0.05
 MAX_PAUSE = 0.25
-"""Seconds between two looks where no hint arrives."""
+"""Seconds between two polls without a hint."""
 WOKEN = 8
-"""Claims that one look wakes, the longest waiting first: more of them would find nothing."""
-ADMIT_EVERY = 1_000_000
+"""Claims that one poll wakes, the longest waiting first: more would probably find nothing."""
+ADMIT_EVERY: Micros = SECOND
 MAX_ADMITTED = 500
 
 
@@ -40,11 +41,11 @@ class LongPolls:
 
     @property
     def stopping(self) -> bool:
-        """Whether the server stops: then claims are answered as they are."""
+        """Whether the server is stopping: then waiting claims are answered."""
         return self._is_stopping()
 
     async def wait(self, want: Want, seconds: float) -> bool:
-        """Until a claim may find a job, or for this time; whether it may."""
+        """Wait until a claim may find a job, at most for this time; whether it may."""
         if self.stopping:
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -75,7 +76,7 @@ class LongPolls:
                 del self._waiting[want]
 
     async def _look(self) -> None:
-        """While any claim waits, whatever fails: each of them ends after its time."""
+        """Poll while any claim waits. If this fails otherwise than by an outage, the next wait starts it again."""
         while self._waiting and not self.stopping:
             woken = False
             try:
@@ -101,7 +102,7 @@ class LongPolls:
             self._subscribed = together.queues
             store.signals.subscribe(together.queues)
         if since_boot() - self._admitted > ADMIT_EVERY:
-            # Due jobs must not wait for a coordinator that is away.
+            # Due jobs are admitted without a coordinator too.
             self._admitted = since_boot()
             await store.jobs.admit(MAX_ADMITTED, together.queues)
         if not await store.signals.has_work(together.queues, together.types):

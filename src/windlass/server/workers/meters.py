@@ -20,19 +20,19 @@ _COUNTER = {
     Status.SCHEDULED: "snoozed",
 }
 SAMPLE = 8
-"""From this many alike in a call on, only a sample of about this size is timed."""
+"""Of more settlements of one queue, type and end in a call, a sample of this size to twice it is timed."""
 
 Ended = tuple[Claimed, Settlement, Micros | None]
 
 
 class RestMeters:
-    """What has gathered since the last flush."""
+    """The meters since the last flush."""
 
     def __init__(self) -> None:
         self._gathered: dict[tuple[str, str], Meter] = {}
 
     def add(self, ended: Iterable[Ended]) -> None:
-        """Attempts that were settled now, each with its length if it is known; requeued ones do not count."""
+        """Add settled attempts, each with its length if it is known; requeued ones do not count."""
         alike: defaultdict[tuple[str, str, str], list[Ended]] = defaultdict(list)
         for each in ended:
             job, settlement, _ = each
@@ -64,7 +64,7 @@ class RestMeters:
                 figures.count(name, queue, type_, 1)
 
     async def flush(self, store: StatsStore) -> None:
-        """Record them; a failure loses these."""
+        """Record the meters; an error loses them."""
         gathered, self._gathered = self._gathered, {}
         if gathered:
             await store.record(list(gathered.values()))

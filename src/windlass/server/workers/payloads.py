@@ -24,14 +24,14 @@ async def claimed_job(app: App, job: Claimed) -> ClaimedJob:
 
 
 def plain_job(job: Claimed) -> ClaimedJob | None:
-    """The same, if its payload is complete as it is stored: most are, and need not wait for anything."""
+    """The same for a payload that is stored in the row and needs no results: most are."""
     if job.result_params is not None or parse_reference(job.payload) is not None:
         return None
     return _as_given(job, job.payload)
 
 
 _moment = lru_cache(256)(to_datetime)
-"""Most moments of a batch are those of the job before: its claim, its creation."""
+"""Jobs of a batch often share their times of claim and creation."""
 
 
 def _as_given(job: Claimed, payload: str) -> ClaimedJob:
@@ -68,7 +68,7 @@ def _as_given(job: Claimed, payload: str) -> ClaimedJob:
 
 
 async def whole_payload(app: App, job: Claimed) -> str:
-    """The stored payload, fetched if it was offloaded, with what its parents returned."""
+    """The stored payload, fetched if it was offloaded, with the results of its parents."""
     payload = await _whole(app, job.id, job.payload)
     if job.result_params is None:
         return payload

@@ -1,4 +1,4 @@
-"""What REST workers send and get."""
+"""Requests and answers of REST workers."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -33,17 +33,17 @@ class ClaimBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     limit: int = 1
     """0: open or renew the lease, and claim nothing."""
     limits: dict[str, int] = {}
-    """By queue, the most jobs to claim from it now; others have only the common limit."""
+    """By queue, the maximum of jobs to claim from it now; other queues have only `limit`."""
     wait: float = 0.0
     """Seconds to wait for a job if there is none."""
     slots: int = 1
-    """How many jobs it runs at once: shown to people."""
+    """How many jobs it runs at once: for display."""
     host: str = ""
-    """Where it runs: shown to people."""
+    """Where it runs: for display."""
 
 
 class ClaimedJob(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A job to run. `attempt` goes into everything that is said of it."""
+    """A job to run. Every call about it names its `attempt`."""
 
     id: str
     type: str
@@ -55,7 +55,7 @@ class ClaimedJob(msgspec.Struct, kw_only=True, omit_defaults=True):
     created_at: datetime
     run_at: datetime
     timeout: float | None = None
-    """Seconds after which the worker ends the attempt as failed; None: any length."""
+    """Seconds after which the worker ends the attempt as failed; null: no limit."""
     expires_at: datetime | None = None
     tenant: str | None = None
     parent: str | None = None
@@ -77,7 +77,7 @@ class ClaimedJob(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class LeaseAnswer(msgspec.Struct, kw_only=True):
-    """How long the worker's jobs are its own."""
+    """The lease of the worker."""
 
     lease_expires_at: datetime
     """By the server's clock."""
@@ -88,7 +88,7 @@ class LeaseAnswer(msgspec.Struct, kw_only=True):
 
 
 class ClaimAnswer(LeaseAnswer, kw_only=True):
-    """The claimed jobs, best first; none if none came within the wait."""
+    """The claimed jobs, the highest priority first; none if there was none within `wait`."""
 
     jobs: list[ClaimedJob]
 
@@ -105,7 +105,7 @@ class NoteBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class BeatBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A sign of life, with news of running attempts."""
+    """A beat, with notes of running attempts."""
 
     worker: str
     notes: list[NoteBody] = []
@@ -119,7 +119,7 @@ class AttemptRef(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BeatAnswer(LeaseAnswer, kw_only=True):
-    """The renewed lease, and what is to be cancelled."""
+    """The renewed lease, and the attempts to cancel."""
 
     cancels: list[AttemptRef]
     """Stop these, and settle them as `cancelled`."""
@@ -138,13 +138,13 @@ class SettlementBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     error: JobError | None = None
     """Of a failed or dead one."""
     after: float | None = None
-    """Seconds until the next attempt, of a failed or snoozed one; None: by the retry policy."""
+    """Seconds until the next attempt, of a failed or snoozed one; null: by the retry policy."""
     reason: str | None = None
     """Of a dead or cancelled one."""
 
 
 class SettleBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Settlements, each for itself."""
+    """Settlements, each recorded independently of the others."""
 
     worker: str
     settlements: list[SettlementBody]
@@ -182,7 +182,7 @@ class EndBody(msgspec.Struct, forbid_unknown_fields=True):
 
     worker: str
     crashed: list[AttemptRef] = []
-    """Attempts that ran when the worker's process died, as its parent process tells."""
+    """Attempts that ran when the worker's process died, as its parent process reports."""
 
 
 class HeldJob(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -201,16 +201,16 @@ class HeldJob(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class HeldAnswer(msgspec.Struct):
-    """The attempts that a worker holds, as the store has it."""
+    """The attempts that a worker holds, according to the store."""
 
     jobs: list[HeldJob]
 
 
 class WorkerRules(msgspec.Struct, kw_only=True):
-    """What a worker may know before its first claim."""
+    """The rules of a server for workers."""
 
     lease: float
-    """Seconds of silence after which it is taken for dead."""
+    """Seconds without a call after which a worker counts as dead."""
     beat_after: float
     max_limit: int
     """Jobs in one claim."""

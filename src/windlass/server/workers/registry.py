@@ -1,8 +1,8 @@
-"""REST workers: who opened them, their leases, and the end of those that fall silent.
+"""REST workers: the tokens that opened them, their leases, and the end of silent ones.
 
-A REST worker has no process that the store could watch, so its lease is a matter of time on every store. It is valid
-in the store for twice its length. A server ends it after one length of silence, by its own clock, counted from when
-it began to listen. So a time without any server grants every REST worker one more length.
+The store cannot watch the process of a REST worker, so only the time shows on every store that it is alive. Its lease
+in the store has twice its length. A server ends it after one length of silence by the server's clock, counted at most
+from the server's start. So after a time without any server every REST worker has one more length.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.client.app import App
-from windlass.coordinator.duties import emit_rescued
+from windlass.coordinator.duties import report_rescued
 from windlass.core.ids import JobId, new_runner_id, runner_id
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY, SECOND, Micros
@@ -30,9 +30,9 @@ from windlass.version import __version__
 KIND = "rest-worker"
 ENDED = "ended-rest-worker"
 LEASE: Micros = 30 * SECOND
-"""The silence after which a worker is taken for dead."""
+"""The silence after which a worker counts as dead."""
 BEAT_SECONDS = 5.0
-"""How often a server renews the leases of workers that were heard, or wait in an open claim."""
+"""How often a server renews the leases of workers that made a call, or wait in a claim."""
 CLEAN_EVERY = 720
 """Rounds between two looks for records of workers that are gone."""
 MAX_CLEANED = 1_000
@@ -63,7 +63,7 @@ class RestWorker(msgspec.Struct, eq=False):
     id: str
     owner: str
     info: WorkerInfo | None = None
-    """None: it was heard only by other servers."""
+    """None: it has claimed only through other servers."""
     heard_at: Micros = 0
     polls: int = 0
     """Its open claims."""
@@ -102,7 +102,7 @@ class RestWorkers:
         self._id = new_runner_id(os.urandom)
         self._known: dict[str, RestWorker] = {}
         self._observed: dict[str, tuple[object, Micros]] = {}
-        """By worker: its last sign of life as the store has it, and when this server first saw it."""
+        """By worker: its last beat in the store, and when this server first saw that beat."""
         self._looked_at: Micros = since_boot()
         """When it last looked for silent workers."""
         self._keeping: asyncio.Task[None] | None = None
@@ -135,25 +135,25 @@ class RestWorkers:
             raise LeaseLost(worker.runner)
 
     async def end(self, caller: Caller, id_: str, crashed: frozenset[tuple[JobId, int]] = frozenset()) -> None:
-        """Put its jobs back and end its lease; repeating it changes nothing. `crashed` ran when its process died."""
+        """Requeue its jobs and end its lease; idempotent. `crashed` ran when its process died."""
         try:
             worker = await self.get(caller, id_)
         except LeaseLost:
             return
         store = await self._app._ready()
         ended = RunnerEnd(runner=worker.runner, started=crashed, crashed=bool(crashed))
-        emit_rescued(await store.leases.end(ended), log_event)
+        await report_rescued(store, await store.leases.end(ended), log_event)
         await store.workers.unregister(PREFIX + id_)
         await self._drop(store, worker)
 
     async def lose(self, worker: RestWorker) -> None:
-        """The store says that its lease is gone: its jobs are put back, also without a coordinator."""
+        """Its lease has ended in the store: rescue its jobs, also without a coordinator."""
         store = await self._app._ready()
         await self._drop(store, worker)
-        emit_rescued(await store.leases.rescue(MAX_RESCUED), log_event)
+        await report_rescued(store, await store.leases.rescue(MAX_RESCUED), log_event)
 
     async def stop(self) -> None:
-        """End the renewals; leases go on for their time, and another server may renew them."""
+        """Stop the renewals; leases last for their time, and another server may renew them."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -161,7 +161,7 @@ class RestWorkers:
             await self.meters.flush(store.stats)
 
     def _hear(self, worker: RestWorker) -> RestWorker:
-        """The worker as this server knows it: calls that found it at the same moment share it."""
+        """Note a call of a worker; concurrent calls share one record of it."""
         worker = self._known.setdefault(worker.id, worker)
         worker.heard_at = since_boot()
         if self._keeping is None or self._keeping.done():
@@ -201,27 +201,27 @@ class RestWorkers:
         return worker
 
     async def _drop(self, store: Store, worker: RestWorker) -> None:
-        """Its lease is gone. That it has ended is kept for a day: its id is not used again."""
+        """Forget a worker without a lease. A record keeps its id from being used again for a day."""
         self._known.pop(worker.id, None)
         self._observed.pop(worker.id, None)
         await store.documents.add(ENDED, worker.id, _Record(worker.owner).text, DAY)
         await store.documents.delete(KIND, [worker.id])
 
     async def _keep(self) -> None:
-        """Rounds while this server runs, whatever fails: without them every lease would lapse."""
+        """Run rounds while this server runs, also after errors: without them every lease would lapse."""
         while True:
             await asyncio.sleep(min(BEAT_SECONDS, self.lease / SECOND / 6))
             try:
                 await self.round()
             except StoreUnavailable:
-                # No beats arrived meanwhile, which says nothing of the workers.
+                # Beats could not be stored meanwhile: silence does not mean that a worker is dead.
                 self._observed.clear()
             except Exception:
                 _log.exception("renewing the leases of REST workers failed")
                 self._observed.clear()
 
     async def round(self) -> None:
-        """Renew what was heard, in one call; end what was silent for a whole lease."""
+        """Renew the leases of workers that made a call; end workers that were silent for a whole lease."""
         store, recent = await self._app._ready(), self.lease // 3
         heard = [each for each in self._known.values() if each.polls or since_boot() - each.heard_at < recent]
         if heard:
@@ -241,7 +241,7 @@ class RestWorkers:
             await self._clean(store)
 
     async def _adopt(self, store: Store, workers: Sequence[RestWorker]) -> None:
-        """Workers that another server opened, which may be gone: this one registers them from now on."""
+        """Register workers that another server opened: that server may have stopped."""
         if not workers:
             return
         registered = {each.id: each for each in await store.workers.list()}
@@ -267,11 +267,13 @@ class RestWorkers:
                 self._known.pop(worker.id)  # ended by another server
 
     async def _end_one(self, store: Store, id_: str) -> None:
-        """What it held alone has crashed it; of several, each is a suspect."""
+        """End a silent worker: the only job that it held has crashed; of several, each is a suspect."""
         runner = runner_id(PREFIX + id_, 1)
         held = await store.jobs.held(runner)
         started = frozenset((job.id, job.attempt) for job in held)
-        emit_rescued(await store.leases.end(RunnerEnd(runner=runner, started=started, crashed=True)), log_event)
+        await report_rescued(
+            store, await store.leases.end(RunnerEnd(runner=runner, started=started, crashed=True)), log_event
+        )
         await store.workers.unregister(PREFIX + id_)
         (found,) = await store.documents.get(KIND, [id_])
         owner = "" if found is None else msgspec.json.decode(found.data, type=_Record).owner
@@ -287,7 +289,7 @@ class RestWorkers:
 
 
 def _info(id_: str) -> WorkerInfo:
-    """Of a worker whose claims no server remembers: its next one tells the rest."""
+    """The record of a worker that is not registered; its next claim completes it."""
     known = {"host": "", "pid": 0, "version": __version__, "queues": (), "types": ()}
     return msgspec.convert({"id": PREFIX + id_, **known, "processes": 1, "slots": 1, "rest": True}, WorkerInfo)
 

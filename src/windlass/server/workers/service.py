@@ -1,4 +1,4 @@
-"""What a server keeps for REST workers between requests."""
+"""The state of REST workers that a server keeps between requests."""
 
 import contextlib
 from collections.abc import Callable, Iterable
@@ -20,12 +20,12 @@ from windlass.server.workers.registry import Given, RestWorker, RestWorkers
 from windlass.store.clock import since_boot
 
 MAX_KNOWN = 10_000
-"""Claimed jobs that are kept for one worker, without payloads; of older ones, the store is asked."""
+"""Claimed jobs in memory for one worker, without payloads; older ones are read from the store."""
 MIN_LEASE, MAX_LEASE = SECOND, 3600 * SECOND
 BEATS = 3
 """Beats in a lease, so that two may be lost."""
 FRESH: Micros = SECOND
-"""How long the settings of queues are believed."""
+"""How long the settings of queues are cached."""
 
 AttemptKey = tuple[JobId, int]
 
@@ -42,14 +42,14 @@ class WorkerService:
         self._rules_at: Micros = 0
 
     def note_claimed(self, worker: RestWorker, job: Claimed) -> None:
-        """Keep what deciding about its end needs."""
+        """Keep what the settlement needs."""
         if len(worker.claimed) >= MAX_KNOWN:
             del worker.claimed[next(iter(worker.claimed))]  # perhaps settled through another server
         kept = msgspec.structs.replace(job, payload="", parent_results=None)
         worker.claimed[job.id, job.attempt] = Given(kept, since_boot())
 
     def forget(self, worker: RestWorker, key: AttemptKey) -> Micros | None:
-        """An attempt is over; since when the worker had it, if that is known."""
+        """Forget an attempt that is over; since when the worker had it, None: not known."""
         if worker.alone == key:
             worker.alone = None
         given = worker.claimed.pop(key, None)
@@ -62,7 +62,7 @@ class WorkerService:
             if (given := worker.claimed.get(key)) is not None:
                 found[key] = given.job
                 continue
-            with contextlib.suppress(InvalidInput):  # what is no id is no job either
+            with contextlib.suppress(InvalidInput):  # no job has such an id
                 missing.append((check_id(key[0]), key[1]))
         if missing:
             store = await self.app._ready()
@@ -81,12 +81,6 @@ class WorkerService:
             self._rules_at = since_boot()
         return self._rules
 
-    async def stop(self) -> None:
-        """Answer waiting claims, and end the renewals."""
-        await self.polls.stop()
-        await self.groups.stop()
-        await self.workers.stop()
-
 
 def _was_given(job: Job, attempt: int, runner: str) -> bool:
     """Whether this attempt was the runner's."""
@@ -96,7 +90,7 @@ def _was_given(job: Job, attempt: int, runner: str) -> bool:
 
 
 def check_lease(length: Duration) -> Micros:
-    """The lease of REST workers: long enough for a slow network, short enough that jobs do not wait for ever."""
+    """The lease of REST workers, from 1 second to 1 hour."""
     found = duration(length, "worker_lease")
     if not MIN_LEASE <= found <= MAX_LEASE:
         raise InvalidOption("worker_lease", "must be from 1 second to 1 hour")

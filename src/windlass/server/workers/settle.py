@@ -49,7 +49,7 @@ Decided = tuple[SettlementBody, Claimed, Settlement]
 
 
 async def settle_jobs(call: Call) -> Answer:
-    """Record how attempts ended. One that was settled before says `already`, one that is over `stale`."""
+    """Record how attempts ended. The answer is `already` for one settled before, `stale` for one that is over."""
     body: SettleBody = call.body
     next_claim = None if body.claim is None else _checked_claim(call, body.claim)
     if next_claim is not None and next_claim.worker != body.worker:
@@ -81,7 +81,7 @@ async def settle_jobs(call: Call) -> Answer:
 
 
 def _checked_claim(call: Call, body: ClaimBody) -> ClaimBody:
-    """Before anything is settled: a call that is refused has no effect."""
+    """Check the claim before anything is settled: a call that is refused has no effect."""
     try:
         return checked_claim(call, body)
     except InvalidInput as error:
@@ -91,7 +91,7 @@ def _checked_claim(call: Call, body: ClaimBody) -> ClaimBody:
 async def _settle(
     service: WorkerService, worker: RestWorker, decided: dict[int, Decided], answers: dict[int, SettledItem]
 ) -> None:
-    """Write what is valid, in one call, and note what became of each."""
+    """Settle in one call of the store, and add the answers."""
     if not decided:
         return
     store = await service.app._ready()
@@ -103,7 +103,7 @@ async def _settle(
         if said is Settled.SETTLED:
             ended.append((job, settlement, None if since is None else since_boot() - since))
     service.workers.meters.add(ended)
-    # Also what was settled before: its server may have been killed before it could wake the group.
+    # Also for `already`: the server that settled it may have been killed before it woke the group.
     await service.groups.note((job, settlement.status) for _, job, settlement in decided.values())
 
 
@@ -146,7 +146,7 @@ def _outcome(item: SettlementBody) -> Outcome:
 
 
 def _result(item: SettlementBody) -> str:
-    """As a task's own result: raw JSON was not read yet."""
+    """The result, checked as that of a Python task: raw JSON is not decoded yet."""
     if not isinstance(item.result, Raw) or bytes(item.result) == b"null":
         return "null"
     try:
@@ -159,7 +159,7 @@ def _result(item: SettlementBody) -> str:
 
 def _report(error: JobError | None) -> JobError:
     if error is None:
-        return JobError("Error", "the worker said nothing more")
+        return JobError("Error", "the worker gave no error")
     trace = None if error.traceback is None else cut(printable(error.traceback), MAX_TRACEBACK)
     return JobError(cut(printable(error.type), MAX_TYPE), cut(printable(error.message), MAX_MESSAGE), trace)
 

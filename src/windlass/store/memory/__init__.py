@@ -1,1 +1,1 @@
-"""What the in-memory store of tests adds to SQLite: enqueueing when a caller's own transaction commits."""
+"""The in-memory store of tests: the SQLite store, and enqueues that wait for the commit of a caller's transaction."""

@@ -1,4 +1,4 @@
-"""What is enqueued in a caller's transaction, until that ends."""
+"""Enqueues in a caller's transaction, kept until it ends."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -10,7 +10,7 @@ Work = Callable[[Db], Any]
 
 
 class Fate(Enum):
-    """What is known of the transaction."""
+    """The last known state of the transaction."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -24,7 +24,7 @@ class Caller(Protocol):
     def owner(self) -> object: ...
 
     async def join(self, batch: "Batch") -> None:
-        """Let the transaction decide about the batch."""
+        """Tie the batch to the end of the transaction."""
 
 
 class Batch:
@@ -36,7 +36,7 @@ class Batch:
         """The connection, whose later enqueues build on this one."""
         self.fate = Fate.OPEN
         self.look: Callable[[], None] = lambda: None
-        """Ask about the transaction, for connections that report nothing by themselves."""
+        """Asks for the state of the transaction, where the library does not report it."""
 
     def commit(self) -> None:
         if self.fate is Fate.OPEN:

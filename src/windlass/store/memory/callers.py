@@ -1,4 +1,4 @@
-"""Callers whose library reports commits: Django, and SQLAlchemy over a driver that some store takes."""
+"""Callers whose library reports commits: Django, and SQLAlchemy over a driver that one of the stores supports."""
 
 import sys
 from typing import Any
@@ -37,7 +37,7 @@ def _checked(connection: Any) -> Any:
     inner = of_sqlalchemy(connection, KINDS)
     if not is_of(inner.connection.driver_connection, *DRIVERS):
         driver = shown(inner.connection.driver_connection)
-        raise InvalidOption("connection", f"is not of {', '.join(DRIVERS)} but of {driver}, which no store takes")
+        raise InvalidOption("connection", f"is not of {', '.join(DRIVERS)} but of {driver}, which no store supports")
     if getattr(inner.connection.dbapi_connection, "autocommit", False) is True:
         raise InvalidOption("connection", "is in no transaction: its isolation_level is AUTOCOMMIT, use another")
     return inner
@@ -50,7 +50,7 @@ class SessionCaller:
         self.owner = session
 
     async def join(self, batch: Batch) -> None:
-        """Until then, the rollback of a transaction inside it undoes the batch."""
+        """The commit of the outermost transaction commits the batch; a rollback of an inner one undoes it."""
         session, inside = self.owner, [self.owner.get_nested_transaction() or self.owner.get_transaction()]
         while inside[-1].parent is not None:
             inside.append(inside[-1].parent)
@@ -83,11 +83,11 @@ class ConnectionCaller:
         self.owner = connection
 
     async def join(self, batch: Batch) -> None:
-        """Until then, the rollback of a savepoint around it undoes the batch."""
+        """The commit of the connection commits the batch; a rollback to a savepoint before it undoes it."""
         connection, names, committing = self.owner, _savepoints(self.owner), []
 
         def commits(_: Any) -> None:
-            committing.append(True)  # it may fail: the event comes before
+            committing.append(True)  # the event comes before the commit, which may fail
 
         def failed(context: Any) -> None:
             if committing and context.connection is connection:

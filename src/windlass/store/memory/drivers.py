@@ -1,8 +1,8 @@
-"""Callers whose driver reports no commits: their database is asked, when the jobs are looked at.
+"""Callers whose driver reports no commits: the next call of the store asks their database.
 
-In SQLite a row says so, which is written with the caller's transaction. PostgreSQL knows how a transaction ended, and
-each part of it since a savepoint; it is asked through a connection of our own, because the caller's may be closed, in
-use or on an event loop by then.
+In SQLite a row of ours is written in the caller's transaction, and exists if that has committed. PostgreSQL reports
+how a transaction, or its part since a savepoint, has ended. The query uses a connection of our own: the caller's may
+be closed, in use or on an event loop by then.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _XIDS = (
     "WHERE locktype = 'transactionid' AND pid = pg_backend_pid() AND mode = 'ExclusiveLock' AND granted"
 )
 _ASSIGN_XID = "SELECT pg_logical_emit_message(true, 'windlass', '')::text"
-"""A part of a transaction has an id of its own once it has written something: this writes nothing that is kept."""
+"""The part of a transaction since a savepoint gets its own id with its first write; this one stores nothing."""
 _EPOCH = 1 << 32
 
 Ask = Callable[[str], str]
-"""A query of one text, on a new connection to the caller's server."""
+"""Runs a query for one text, on a new connection to the caller's server."""
 
 
 def driver_caller(connection: Any, kinds: str) -> Caller:
@@ -52,7 +52,7 @@ def driver_caller(connection: Any, kinds: str) -> Caller:
 
 
 class SqliteCaller:
-    """A sqlite3 connection. A row in a table of ours has the fate of the transaction."""
+    """A sqlite3 connection. A row in a table of ours exists if the transaction has committed."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.owner = connection
@@ -65,7 +65,7 @@ class SqliteCaller:
         if not legacy and not self._file:
             raise InvalidOption(
                 "connection",
-                "has autocommit set, on a database in memory: whether it commits cannot be seen; use a file",
+                "has autocommit set, on a database in memory: its commits cannot be detected; use a file",
             )
         if not connection.in_transaction and not (legacy and connection.isolation_level is not None):
             raise InvalidOption("connection", _NO_TRANSACTION.format("begin one first"))
@@ -148,7 +148,7 @@ class PostgresCaller:
 
 
 def _newest(xids: str) -> int:
-    """The id of the innermost part of a transaction; only that of the whole comes with its epoch."""
+    """The id of the innermost part of a transaction; only the id of the whole includes the epoch."""
     whole, *parts = map(int, xids.split())
     return max([whole, *(whole + (part - whole) % _EPOCH for part in parts)])
 
@@ -181,7 +181,7 @@ def _of_psycopg(connection: Any, psycopg: Any) -> Caller:
 
 def _of_psycopg2(connection: Any, extensions: Any) -> Caller:
     if connection.async_:
-        raise InvalidOption("connection", "is an asynchronous one of psycopg2, which knows no transactions")
+        raise InvalidOption("connection", "is an asynchronous one of psycopg2, which has no transactions")
     idle = connection.info.transaction_status == extensions.TRANSACTION_STATUS_IDLE
     if connection.autocommit and idle:
         raise InvalidOption("connection", _NO_TRANSACTION.format("set autocommit = False"))
@@ -217,7 +217,7 @@ def _of_asyncpg(connection: Any, asyncpg: Any) -> Caller:
     if not inner.is_in_transaction():
         raise InvalidOption("connection", _NO_TRANSACTION.format("use `async with connection.transaction():`"))
     (host, port), given = _host_and_port(inner._addr), inner._params
-    # A context may be there and not be used, because the server has no TLS.
+    # There may be a context that is not used, because the server has no TLS.
     ssl = given.ssl if inner._transport.get_extra_info("ssl_object") else False
 
     async def ask_async(text: str) -> str:
@@ -230,7 +230,7 @@ def _of_asyncpg(connection: Any, asyncpg: Any) -> Caller:
             await other.close()
 
     def ask(text: str) -> str:
-        # In a thread: there may be a running loop in this one, which must not go on in between.
+        # In another thread: a loop that runs in this one must not continue in between.
         with ThreadPoolExecutor(1) as aside:
             return aside.submit(lambda: asyncio.run(ask_async(text))).result()
 

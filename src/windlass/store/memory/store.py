@@ -1,10 +1,11 @@
-"""The store in memory, and the transactions of callers on databases of their own."""
+"""The store in memory, with enqueues in callers' transactions on their own databases."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
 from windlass.store.clock import Clock
-from windlass.store.memory.batch import Batch, Fate
+from windlass.store.memory.batch import Batch, Fate, Work
 from windlass.store.memory.callers import caller_of
 from windlass.store.sqlite.connection.access import DbThreads
 from windlass.store.sqlite.connection.database import Database, MemoryDatabase
@@ -25,7 +26,7 @@ class MemoryStore(SqliteStore):
     def uncommitted(self) -> int:
         """How many enqueues wait for the commit of their caller."""
         assert isinstance(self._threads, MemoryThreads)
-        return len(self._threads.batches)
+        return sum(batch.fate is Fate.OPEN for batch in self._threads.batches)
 
 
 class MemoryThreads(DbThreads):
@@ -34,18 +35,27 @@ class MemoryThreads(DbThreads):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self.batches: list[Batch] = []
-        """Enqueues in callers' transactions that are open, as far as is known."""
+        """Enqueues in callers' transactions that are not stored yet."""
 
     async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
         """Run the work when the caller commits; the answer, or the error, is that of a trial now."""
         await self._enqueue_committed()
         caller = await caller_of(connection)
         batch = Batch(work, caller.owner)
-        before = [each for each in self.batches if each.owner is batch.owner and each.fate is Fate.OPEN]
-        answer: T = await self._try([*before, batch])
+        answer: T = await self._try([*self._open_work(batch.owner), work])
         await caller.join(batch)
         self.batches.append(batch)
         return answer
+
+    async def read_inside(self, connection: object, work: Callable[[Db], T]) -> T:
+        """Run the work as if the caller had committed; the caller's database is not touched."""
+        await self._enqueue_committed()
+        caller = await caller_of(connection)
+        answer: T = await self._try([*self._open_work(caller.owner), work])
+        return answer
+
+    def _open_work(self, owner: object) -> list[Work]:
+        return [each.work for each in self.batches if each.owner is owner and each.fate is Fate.OPEN]
 
     async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
         await self._enqueue_committed()
@@ -62,22 +72,41 @@ class MemoryThreads(DbThreads):
         return await super().read(work, deadline)
 
     async def _enqueue_committed(self) -> None:
-        if not self.batches:
-            return
-        batches, self.batches = self.batches, []
-        for batch in batches:
+        """A batch stays listed until it is stored: asking may fail, and this call may be cancelled."""
+        for batch in list(self.batches):
             if batch.fate is Fate.OPEN:
                 batch.look()
-        committed = [batch for batch in batches if batch.fate is Fate.COMMITTED]
-        self.batches[:0] = [batch for batch in batches if batch.fate is Fate.OPEN]
-        for batch in committed:
-            await super().write(batch.work, None)
+            if batch.fate is Fate.UNDONE:
+                self._forget(batch)
+        if any(batch.fate is Fate.COMMITTED for batch in self.batches):
+            errors = await super().write(self._store_committed, None)
+            if errors:
+                raise errors[0]
 
-    async def _try(self, batches: Sequence[Batch]) -> Any:
-        """The answer of the last batch, if all were committed now; nothing is stored."""
+    def _store_committed(self, db: Db) -> list[Exception]:
+        """Run the committed batches, each in its own savepoint; returns the errors of those that failed."""
+        errors: list[Exception] = []
+        for batch in [each for each in self.batches if each.fate is Fate.COMMITTED]:
+            db.savepoint("committed")
+            try:
+                batch.work(db)
+            except Exception as error:
+                db.roll_back("committed")
+                errors.append(error)
+            else:
+                db.release("committed")
+            self._forget(batch)
+        return errors
+
+    def _forget(self, batch: Batch) -> None:
+        with suppress(ValueError):  # another thread was first
+            self.batches.remove(batch)
+
+    async def _try(self, works: Sequence[Work]) -> Any:
+        """The answer of the last work, if all ran now; nothing is stored."""
 
         def work(db: Db) -> NoReturn:
-            raise _Undone([batch.work(db) for batch in batches][-1])
+            raise _Undone([each(db) for each in works][-1])
 
         try:
             return await super().write(work, None)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Claimed, Enqueued, NewJob
+from windlass.core.jobs.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
@@ -16,6 +16,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.caller_transaction import run_inside
 from windlass.store.postgres.connection.hints import Hints
 from windlass.store.postgres.limits.fairness import TenantQueueAssigner
 from windlass.store.postgres.limits.queue_limits import has_work
@@ -90,6 +91,10 @@ class PostgresJobs(Role):
     ) -> list[Enqueued]:
         return await self._enqueuer.enqueue_inside(self._access, connection, jobs, declared)
 
+    async def get_inside(self, connection: object, ids: Sequence[JobId]) -> list[Job | None]:
+        await self._enqueuer.prepare_inside(self._access, connection)
+        return await run_inside(self._access.server, connection, lambda db: read_jobs.get(db, ids))
+
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
         await self._assigner.assign_some(self._access)
@@ -104,9 +109,9 @@ class PostgresJobs(Role):
             self._hints.announce()
         return jobs
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> Sequence[JobId]:
         if not await self._access.read(is_any_due):
-            return 0
+            return ()
         return await self._access.write(lambda db: expire(db, limit))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
@@ -118,7 +123,7 @@ class PostgresJobs(Role):
 
     async def note(self, notes: Sequence[Note]) -> None:
         if notes:
-            await self._access.write(lambda db: note(db, notes))
+            await self._access.ending_waits().write(lambda db: note(db, notes))
 
     async def park(self) -> dict[str, int]:
         if await park.unpark_known(self._access):
@@ -279,4 +284,6 @@ class PostgresStats(Role, StatsVerbs):
     async def record(self, meters: Sequence[Meter]) -> None:
         await self._access.write(lambda db: record(db, meters))
         if self._access.server.address.profile.has_buckets:
-            await self._access.server.conflicts.keep(self._access)
+            # The meters are written: a repeat would count them twice.
+            with contextlib.suppress(StoreUnavailable):
+                await self._access.server.conflicts.keep(self._access)

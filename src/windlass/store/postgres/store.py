@@ -6,11 +6,12 @@ from typing import TypeVar
 import msgspec
 
 from windlass.store.clock import Clock
-from windlass.store.postgres.connection.access import CONNECT_SECONDS, Access, ConnectionRole, Server
+from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Texts
 from windlass.store.postgres.connection.hints import Hints
+from windlass.store.postgres.connection.server import CONNECT_SECONDS, ConnectionRole, Server
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import TROUBLE, translate
 from windlass.store.postgres.limits.key_queue import KeySweeper

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from windlass.core.flow.queue import QueueSettings
-from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Enqueued, Job, NewJob
 from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.errors import InvalidOption, StoreUnavailable
@@ -28,6 +29,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Verb = Callable[Concatenate[Access, P], Awaitable[T]]
+
+NO_TRANSACTION = "is of no use here: Redis has no transaction that could hold a caller's own writes and jobs"
 
 
 class Role:
@@ -88,9 +91,10 @@ class RedisJobs(Role):
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
-        raise InvalidOption(
-            "connection", "is of no use here: Redis has no transaction that could hold a caller's own writes and jobs"
-        )
+        raise InvalidOption("connection", NO_TRANSACTION)
+
+    async def get_inside(self, connection: object, ids: Sequence[JobId]) -> list[Job | None]:
+        raise InvalidOption("connection", NO_TRANSACTION)
 
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         return await sweep.admit(self._access, limit, queues, self._rotation)
@@ -98,7 +102,7 @@ class RedisJobs(Role):
     async def age(self, limit: int) -> int:
         return await with_outcome(self._access, sweep.age, limit, self._rotation)
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> Sequence[JobId]:
         return await with_outcome(self._access, sweep.expire, limit, self._rotation)
 
     async def park(self) -> dict[str, int]:
@@ -239,7 +243,7 @@ class RedisSignals(Role):
         return self._hints.cursor()
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Until a hint comes, or a queue has tokens again that the last claim lacked."""
+        """Wait until a hint comes, or a queue without tokens at the last claim has some again."""
         rate_waits = self._access.server.claim_memory.rate_waits
         opens = rate_waits.next_in()
         if opens is None or opens >= seconds * SECOND:

@@ -29,7 +29,7 @@ SUPERVISOR_SECONDS = 5.0
 
 
 class RedisStore:
-    """What is under one prefix."""
+    """The store under one prefix."""
 
     works_without_loop = True
 
@@ -78,27 +78,27 @@ class RedisStore:
         return view
 
     async def tidy(self) -> None:
-        """Finish or clear away what others have left half done."""
+        """Finish or remove what dead processes left half done."""
         await tidy(self._access.background(), self._repairs, self._rotation)
 
     async def migrate(self) -> list[str]:
-        """Opening is migrating: the names of what this store applied."""
+        """Open the store, which migrates it: the names of the steps that this process applied."""
         await self._access.ensure_open()
         return list(self._server.applied)
 
     async def check_schema(self) -> None:
-        """Look which steps were taken since this store was opened."""
+        """Check that no breaking migration was applied since this store was opened."""
         await check_schema(self._access)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._server.closed = True
         await self._hints.close()
         await self._server.wire.close()
 
 
 async def discard(address: Address, shown: str) -> None:
-    """Drop the keys; processes that still use them learn that the store was emptied."""
+    """Drop the keys; in processes that still use them, calls fail because the store was emptied."""
     server = Server(address, shown, None)
     (names,) = server.keys.global_keys(("queues",))
     try:

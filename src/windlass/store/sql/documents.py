@@ -11,7 +11,7 @@ PRUNE_DOCUMENTS = "prune_documents"
 
 
 async def add(db: Session, kind: str, id: str, data: str, keep: Micros | None = None) -> Document | None:
-    """None if it was added, else the existing document."""
+    """Add a document; returns None, or the existing one."""
     while True:
         if await db.run("add_document", {"kind": kind, "id": id, "data": data, "keep": keep}):
             return None
@@ -19,9 +19,10 @@ async def add(db: Session, kind: str, id: str, data: str, keep: Micros | None = 
             return existing  # else it was deleted between the two statements
 
 
-async def replace(db: Session, kind: str, id: str, data: str, version: int) -> bool:
-    """Whether the document had this version."""
-    return bool(await db.run("replace_document", {"kind": kind, "id": id, "data": data, "version": version}))
+async def replace(db: Session, kind: str, id: str, data: str, version: int, keep: Micros | None = None) -> bool:
+    """Replace the data; returns whether the document had this version."""
+    fields = {"kind": kind, "id": id, "data": data, "version": version, "keep": keep}
+    return bool(await db.run("replace_document", fields))
 
 
 async def get(db: Session, kind: str, ids: Sequence[str]) -> list[Document | None]:
@@ -31,18 +32,18 @@ async def get(db: Session, kind: str, ids: Sequence[str]) -> list[Document | Non
 
 
 async def newest(db: Session, kind: str, limit: int, before: str | None = None) -> list[Document]:
-    """In descending order of their ids."""
+    """Documents in descending order of their ids."""
     rows = await db.rows("newest_documents", {"kind": kind, "limit": limit, "before": before})
     return [Document(*row) for row in rows]
 
 
 async def delete(db: Session, kind: str, ids: Sequence[str]) -> int:
-    """How many there were."""
+    """Delete documents; returns how many existed."""
     return await db.run("delete_documents", {"kind": kind, "ids": list(ids)})
 
 
 async def trim(db: Session, kind: str, most: int, limit: int) -> int:
-    """How many of the lowest ids were deleted."""
+    """Delete documents with the lowest ids; returns how many."""
     return await db.run("trim_documents", {"kind": kind, "most": most, "limit": limit})
 
 

@@ -1,5 +1,5 @@
 -- name: add_document
--- An expired one counts as absent.
+-- An expired document counts as absent.
 INSERT INTO windlass.documents AS document (kind, id, data, version, created_at, expires_at)
 VALUES (:kind::text, :id::text, :data::text, 1, :now, :now + :keep::bigint)
 ON CONFLICT (kind, id) DO UPDATE SET
@@ -7,7 +7,8 @@ ON CONFLICT (kind, id) DO UPDATE SET
 WHERE document.expires_at <= :now
 
 -- name: replace_document
-UPDATE windlass.documents SET data = :data::text, version = version + 1
+UPDATE windlass.documents
+SET data = :data::text, version = version + 1, expires_at = coalesce(:now + :keep::bigint, expires_at)
 WHERE kind = :kind::text AND id = :id::text AND version = :version::bigint AND coalesce(expires_at > :now, true)
 
 -- name: documents

@@ -1,5 +1,5 @@
 -- name: add_queues
--- Add queues where there are none. They are searched first: in a caller's transaction with an old snapshot an INSERT
+-- Add queues that do not exist. They are looked up first: in a caller's transaction with an old snapshot, an INSERT
 -- that conflicts with a changed row is a serialization failure.
 INSERT INTO windlass.queues (
     name, declared, changed, paused, paused_until, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead
@@ -11,7 +11,7 @@ WHERE NOT EXISTS (SELECT 1 FROM windlass.queues AS old WHERE old.name = new.name
 ON CONFLICT (name) DO NOTHING
 
 -- name: set_queue
--- Write a queue, locked by the caller. If it gets a limit, what its runners run was not counted before.
+-- Write a queue, locked by the caller. If it gets its first limit, the quotas have no count of running jobs yet.
 WITH uncounted AS (
     UPDATE windlass.quotas SET slots = NULL
     WHERE queue = :name AND :max_concurrency::integer IS NOT NULL

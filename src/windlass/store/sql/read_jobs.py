@@ -17,7 +17,7 @@ from windlass.store.rows import FINISHED_COLUMNS, SHARED, failure_key, to_job
 from windlass.store.sql.session import Session, SharedRole, reading
 
 MAX_ROWS_PER_PAGE = 10_000
-"""Rows that a page scans for matches; then it ends, short, and the next one goes on."""
+"""Rows that a page scans for matches; then it ends, perhaps short, and the next page continues."""
 
 _UUIDS = ("id", "parent")
 _LETTERS = tuple(a + b for a in ascii_lowercase for b in ascii_lowercase)
@@ -93,6 +93,7 @@ async def outcomes(db: Session, ids: Sequence[JobId]) -> list[str | None]:
 async def list_jobs(db: Session, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
     """Newest first; the cursor is the last id of the previous page. Rare matches make short pages, not long scans."""
     before = check_id(cursor, "cursor") if cursor else None
+    before = min(filter(None, (before, wanted.id_before)), default=None)
     page_end = max([await _page_end(db, table, before) for table in _scanned(wanted)], default="") or None
     bounds = _bound("id < :before::uuid", before) + _bound("id >= :page_end::uuid", page_end)
     selects = [
@@ -120,7 +121,7 @@ def _scanned(wanted: JobFilter) -> list[str]:
 
 
 async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
-    """The id at which a page ends at the latest; empty if the table ends before."""
+    """The lowest id that a page scans; empty if the table ends before."""
     where = _where(_bound("id < :before::uuid", before))
     text = f"SELECT id::text FROM {table} AS found WHERE {where} ORDER BY found.id DESC LIMIT :limit OFFSET :rows"
     values = {"before": before, "rows": MAX_ROWS_PER_PAGE // db.buckets, "limit": 1}
@@ -130,7 +131,7 @@ async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
 
 async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
     """Oldest first, after a given id."""
-    bounds = _bound("id > :after::uuid", after)
+    bounds = _bound("id > :after::uuid", after) + _bound("id < :before::uuid", wanted.id_before)
     parts = [
         db.by_id(
             f"SELECT id::text FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id LIMIT :limit",
@@ -140,7 +141,9 @@ async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None
     ]
     if not parts:
         return []
-    rows = await db.select(_union(parts), {**_values(wanted), "after": after, "limit": limit})
+    rows = await db.select(
+        _union(parts), {**_values(wanted), "after": after, "before": wanted.id_before, "limit": limit}
+    )
     return sorted(str(row[0]) for row in rows)[:limit]
 
 

@@ -1,7 +1,7 @@
-"""What the verbs that both SQL stores share work with.
+"""The session of the verbs that both SQL stores share.
 
-They are coroutines, written once: PostgreSQL awaits its server, SQLite drives them on a database thread, where they
-never suspend.
+The verbs are coroutines: PostgreSQL awaits its server, SQLite drives them on a database thread, where they never
+suspend.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -25,7 +25,7 @@ class Session(Protocol):
 
     @property
     def buckets(self) -> int:
-        """Over how many buckets jobs are spread."""
+        """The number of buckets over which jobs are spread."""
 
     async def now(self) -> Micros:
         """The store's clock."""
@@ -34,7 +34,7 @@ class Session(Protocol):
         """The rows of a named statement."""
 
     async def run(self, name: str, values: Values = NONE) -> int:
-        """Execute a named statement; how many rows it changed."""
+        """Execute a named statement; returns how many rows it changed."""
 
     async def select(self, text: str, values: Values = NONE) -> list[Any]:
         """The rows of a statement that is built from constants, as PostgreSQL spells it."""

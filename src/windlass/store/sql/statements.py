@@ -1,15 +1,15 @@
 """Statements by name: a .sql file has those of the module beside it, each after `-- name: claim`.
 
-A profile of a store has its own text of some statements, in `claim.yugabyte.sql` beside `claim.sql`, and of parts of
-others: `/*yugabyte … */` is only in its text, `/*plain*/ … /*end*/` only in that without a profile.
+A profile of a store replaces whole statements in `claim.yugabyte.sql` beside `claim.sql`, each after
+`-- replaces: claim`. In other statements `/*yugabyte … */` is text for that profile only, and `/*plain*/ … /*end*/`
+text for a store without a profile.
 """
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 
+_HEAD = re.compile(r"^-- (name|replaces): (\w+)\n", re.MULTILINE)
 _OF_PROFILE = re.compile(r"/\*([a-z]+) (.*?)\*/", re.DOTALL)
 _PLAIN = re.compile(r"/\*plain\*/(.*?)/\*end\*/", re.DOTALL)
 
@@ -18,22 +18,26 @@ _PLAIN = re.compile(r"/\*plain\*/(.*?)/\*end\*/", re.DOTALL)
 def statements_of(store: str, profile: str = "") -> dict[str, str]:
     """The statements of a store and of the shared modules: `queues.sql` is for both, `queues.sqlite.sql` for one.
 
-    All at once, when a store is opened: later the process may be out of file descriptors.
+    All are read when a store is opened: later the process may be out of file descriptors.
     """
     root = resources.files("windlass.store").joinpath(store)
     folders = [root, *(each for each in root.iterdir() if each.is_dir() and each.name != "migrations")]
     files = [file for folder in folders for file in folder.iterdir() if file.name.endswith(".sql")]
     files += [file for file in resources.files(__package__).iterdir() if file.name.endswith(".sql")]
-    shared = _read(file for file in files if file.name.split(".")[1] in ("sql", store))
-    own = _read(file for file in files if file.name.split(".")[1] == profile)
-    return {name: _of(text, profile) for name, text in (shared | own).items()}
+    texts: dict[str, str] = {}
+    for file in sorted(files, key=lambda file: file.name.split(".")[1] == profile):
+        if file.name.split(".")[1] in ("sql", store, profile):
+            add_statements(texts, file.read_text())
+    return {name: _of(text, profile) for name, text in texts.items()}
 
 
-def _read(files: Iterable[Traversable]) -> dict[str, str]:
-    blocks = [block for file in files for block in file.read_text().split("-- name: ")[1:]]
-    found = {name: _code(text) for name, _, text in (block.partition("\n") for block in blocks)}
-    assert len(found) == len(blocks), "two statements have the same name"
-    return found
+def add_statements(texts: dict[str, str], written: str) -> None:
+    """Add the statements of a file: a new name must be new, and one that is replaced must be there."""
+    _, *parts = _HEAD.split(written)
+    for head, name, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        if (name in texts) != (head == "replaces"):
+            raise ValueError(f"-- {head}: {name}, but {'there is one' if name in texts else 'there is none'}")
+        texts[name] = _code(text)
 
 
 def _code(text: str) -> str:

@@ -1,17 +1,18 @@
-"""record, recent, sample, samples: statistics, summed up so that reading them never scans jobs."""
+"""record, recent, sample, samples: statistics in tables of their own, so that reading them never scans jobs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import METER_RETENTION, Meter, Recent, interval_of
+from windlass.core.stats.meter import METER_RETENTION, RATE_WINDOW, Meter, Recent, SumBy, interval_of
 from windlass.core.stats.samples import MINUTE, Depth, Sampled, pruned_until
 from windlass.core.stats.timeline import SampleQuery, Samples
 from windlass.store.records import Counts
-from windlass.store.rows import meter_values, to_meter
+from windlass.store.rows import meter_values, to_meter, to_summed_meter
 from windlass.store.samples import depth_values, sample, sample_values, to_depth
 from windlass.store.sql.read_jobs import counts
 from windlass.store.sql.session import Session, SharedRole, reading, writing
@@ -35,23 +36,39 @@ async def record(db: Session, meters: Sequence[Meter]) -> None:
     await db.run("set_meters", _rows([meter_values(start, meter) for meter in added.values()]))
 
 
-async def recent(db: Session, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
+async def recent(
+    db: Session, length: Micros, queue: str | None = None, type_: str | None = None, by: SumBy | None = None
+) -> Recent:
     """The meters of the last intervals."""
     now = await db.now()
     wanted = {"since": interval_of(now - length), "queue": queue, "type": type_}
-    rows = await db.rows("recent_meters", wanted)
-    return Recent(now, tuple(to_meter(row) for row in rows))
+    if by is None:
+        return Recent(now, tuple(map(to_meter, await db.rows("recent_meters", wanted))))
+    summed = await db.rows("summed_meters", {**wanted, "by": by, "fresh": interval_of(now - RATE_WINDOW)})
+    meters = tuple(to_summed_meter(row[:-1]) for row in summed)
+    return Recent(now, meters, sum(row[-1] for row in summed))
 
 
 async def samples(db: Session, window: SampleQuery) -> Samples:
     """The samples and queue depths of a time window."""
-    values = {"step": window.step, "since": window.since, "until": window.until, "queue": window.queue}
-    made = await db.rows("samples" if window.times else "sample_counts", {**values, "type": window.type})
-    return Samples(tuple(map(to_meter, made)), tuple(map(to_depth, await db.rows("queue_depths", values))))
+    values = {"step": window.step, "since": window.since, "until": window.until}
+    made = await _sampled(db, window, {**values, "times": window.times})
+    if window.times == "none":
+        return Samples(made, ())
+    looked = await db.rows("queue_depths", {**values, "queue": window.depth_queue})
+    return Samples(made, tuple(map(to_depth, looked)))
+
+
+async def _sampled(db: Session, window: SampleQuery, values: dict[str, Any]) -> tuple[Meter, ...]:
+    if window.by is not None:
+        rows = await db.rows("summed_samples", {**values, "by": window.by})
+        # Ordered here: a database would sort joined histograms on disk.
+        return tuple(map(to_summed_meter, sorted(rows, key=itemgetter(0))))
+    return tuple(map(to_meter, await db.rows("samples", {**values, "queue": window.queue, "type": window.type})))
 
 
 async def write_samples(db: Session, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
-    """Write what counts more than the stored samples."""
+    """Write the samples that count more than the stored ones."""
     if meters:
         await db.run("set_samples", _rows([sample_values(step, meter) for meter in meters]))
     if queue_depths:
@@ -59,7 +76,7 @@ async def write_samples(db: Session, step: Micros, meters: Sequence[Meter], queu
 
 
 async def first_sampled(db: Session, step: Micros, at_least: Micros) -> Micros | None:
-    """The oldest minute or hour that was made, from one on."""
+    """The oldest minute or hour that was made, not before `at_least`."""
     found: Micros | None = (await db.rows("first_sampled", {"step": step, "at_least": at_least}))[0][0]
     return found
 

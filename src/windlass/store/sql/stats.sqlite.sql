@@ -40,3 +40,25 @@ FROM json_each(:rows) WHERE true
 ON CONFLICT (step, interval_start, queue) DO UPDATE SET
     observations = excluded.observations, jobs = excluded.jobs, max_jobs = excluded.max_jobs, oldest = excluded.oldest
 WHERE excluded.observations > observations
+
+-- name: summed_meters
+-- The meters of each queue or type as two: of the intervals in the rate window, and of those before it. Histograms are
+-- joined to a list: they are added in code, which is faster than here.
+SELECT min(interval_start), CASE :by WHEN 'queue' THEN queue ELSE '' END AS one_queue,
+    CASE :by WHEN 'type' THEN type ELSE '' END AS one_type,
+    sum(completed), sum(failed), sum(dead), sum(cancelled), sum(snoozed), sum(crashed),
+    '[' || group_concat(wait) || ']', '[' || group_concat(run) || ']', count(*)
+FROM windlass_meters
+WHERE interval_start >= :since AND (:queue IS NULL OR queue = :queue) AND (:type IS NULL OR type = :type)
+GROUP BY one_queue, one_type, interval_start >= :fresh
+
+-- name: summed_samples
+-- The samples of each step as one for each queue, for each type, or for all.
+SELECT interval_start, CASE :by WHEN 'queue' THEN queue ELSE '' END AS one_queue,
+    CASE :by WHEN 'type' THEN type ELSE '' END AS one_type,
+    sum(completed), sum(failed), sum(dead), sum(cancelled), sum(snoozed), sum(crashed),
+    '[' || coalesce(group_concat(wait) FILTER (WHERE :times IN ('both', 'wait')), '') || ']',
+    '[' || coalesce(group_concat(run) FILTER (WHERE :times IN ('both', 'run')), '') || ']'
+FROM windlass_samples
+WHERE step = :step AND interval_start >= :since AND interval_start < :until
+GROUP BY interval_start, one_queue, one_type

@@ -1,4 +1,4 @@
-"""why_facts: a job and what it may wait for, each fact by an index and none counted without a bound."""
+"""why_facts: a job and what it may wait for; each fact is read by an index, each count has a bound."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import reduce
@@ -24,7 +24,7 @@ LiveWorkers = Callable[[Any], Awaitable[list[WorkerInfo]]]
 
 
 async def why_facts(db: Session, id: JobId, live_workers: LiveWorkers) -> WhyFacts | None:
-    """Statement by statement; if the job moves on in between, all is read again."""
+    """Read the facts statement by statement; all of them again if the job finishes in between."""
     (job,) = await get(db, [id])
     if job is None:
         return None

@@ -39,7 +39,7 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """In one spelling: absolute, with the options that are not the default."""
+        """The address in one spelling: absolute, with the options that are not the default."""
         options = {"durability": self.durability} if self.durability != "full" else {}
         if self.allow_network_fs:
             options["allow_network_fs"] = "true"
@@ -62,17 +62,17 @@ def parse_address(url: str, shown: str | None = None) -> Address:
     path = unquote(parts.path.removeprefix("/"), errors="surrogateescape")
     if ":memory:" in (parts.netloc, path):
         raise ConfigError(
-            f"{url}: no other process sees what is in this one's memory, and no job would outlive it; "
+            f"{url}: no other process sees a database in memory, and its jobs would end with this process; "
             "a queue needs a file, such as sqlite:///jobs.db (for tests there is App.testing())"
         )
     if parts.netloc or not written.startswith("sqlite:///"):
         problems.append(f"{url}: write sqlite:///relative.db or sqlite:////absolute/path.db (three or four slashes)")
     if not path or path.endswith("/"):
-        problems.append(f"{url}: names no file; workers are processes of their own, so a queue needs a file")
+        problems.append(f"{url}: names no file; workers are separate processes, so a queue needs a file")
     if "\0" in path:
-        problems.append(f"{url}: no file has a name with a zero byte (%00)")
+        problems.append(f"{url}: a file's name cannot have a zero byte (%00)")
     if any("\udc80" <= char <= "\udcff" for char in path):
-        problems.append(f"{url}: SQLite opens no file whose path is not UTF-8")
+        problems.append(f"{url}: SQLite cannot open a path that is not UTF-8")
     if path.startswith("~"):
         problems.append(f"{url}: ~ is not the home folder here; write the whole path (sqlite:////home/...)")
     if parts.fragment:

@@ -1,4 +1,4 @@
-"""What a verb works with: statements by name, the clocks and the liveness locks."""
+"""The database as a verb sees it: statements by name, the clocks and the liveness locks."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _SPELLINGS = (
     (re.compile(r' COLLATE "C"| FOR UPDATE'), ""),
     (re.compile(r"\bstrpos\("), "instr("),
 )
-"""How SQLite spells shared statements, which are PostgreSQL's: a writer is alone, and text is compared by bytes."""
+"""From PostgreSQL's spelling of shared statements to SQLite's, which has one writer and compares text by bytes."""
 
 
 @cache
@@ -53,7 +53,7 @@ def sql(name: str) -> str:
 
 
 class UnreadableText(Exception):
-    """A statement met bytes where text should be."""
+    """A statement found bytes where text should be."""
 
 
 class Db:
@@ -74,7 +74,7 @@ class Db:
         return self._connection.rows(sql(name), values)
 
     def text(self, name: str, values: Values) -> str | None:
-        """The one value of a named statement that makes JSON, which cannot hold bytes."""
+        """The one value of a named statement that returns JSON, which cannot hold bytes."""
         try:
             found: str | None = self.rows(name, values)[0][0]
         except Exception as error:
@@ -84,7 +84,7 @@ class Db:
         return found
 
     def json(self, name: str, values: Values) -> list[Any]:
-        """The JSON array that a named statement gives as one row; NULL is an empty one."""
+        """The JSON array that a named statement returns as one row; NULL is an empty one."""
         found = self.text(name, values)
         return msgspec.json.decode(found) if found else []
 
@@ -141,11 +141,11 @@ class SharedDb:
         return self.db.select(translated(text), self._bound(values))
 
     def by_id(self, select: str, order: str) -> str:
-        """An index has them in their order."""
+        """The select itself: there are no buckets, and an index has the order."""
         return select
 
     def wall_time(self, expires_at: Micros) -> Micros:
-        """Leases count from boot; people read the wall clock."""
+        """Leases are timed by the boot clock."""
         return self.db.now + expires_at - self.db.clock.since_boot()
 
     def _bound(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -159,10 +159,10 @@ def array(values: Iterable[Any]) -> str:
 
 
 def repair_text(db: Db) -> int:
-    """Rewrite text that is not UTF-8 with its bytes escaped; how many values.
+    """Rewrite text that is not UTF-8 with its bytes escaped; returns how many values.
 
-    Only another program can have stored it, and every statement that meets it fails. A repaired payload is no JSON
-    any more, which marks it.
+    Only another program can have stored it, and every statement that reads it fails. A repaired payload is
+    no longer JSON.
     """
     tables = ("windlass_jobs", "windlass_history")
     return sum(_repair(db, table, column) for table in tables for column in _TEXT_COLUMNS)

@@ -1,6 +1,6 @@
 """Numbered, forward-only migrations, applied on first use and by `windlass migrate`.
 
-Code that finds steps it does not know goes on unless one of them is breaking.
+Unknown steps are accepted unless one of them is breaking.
 """
 
 import sqlite3
@@ -45,7 +45,7 @@ def version_of(connection: Statements) -> int:
 
 
 def migrate(connection: Connection) -> list[str]:
-    """Apply the missing steps in one transaction; the names of the applied ones."""
+    """Apply the missing steps in one transaction; returns their names."""
     connection.run("BEGIN IMMEDIATE")
     try:
         applied = _apply(connection)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Claimed, Enqueued, NewJob
+from windlass.core.jobs.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import SECOND
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.core.why.facts import WhyFacts
@@ -35,7 +35,7 @@ from windlass.store.sqlite.verbs.settle import note, settle
 
 
 class SqliteJobs(Role):
-    """The walk of a job."""
+    """The path of a job: enqueue, admit, claim, settle."""
 
     grouped = True
 
@@ -60,10 +60,13 @@ class SqliteJobs(Role):
 
         return await self._access.threads.inside(connection, work)
 
+    async def get_inside(self, connection: object, ids: Sequence[JobId]) -> list[Job | None]:
+        return await self._access.threads.read_inside(connection, lambda db: drive(read_jobs.get(SharedDb(db), ids)))
+
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         return await self._access.write(lambda db: claim(db, request, self._memory))
 
-    # The others read first: without anything to do they take no lock.
+    # The verbs below read first: with nothing to do they take no lock.
 
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         wait = await self._access.read(next_due_in)
@@ -76,9 +79,9 @@ class SqliteJobs(Role):
             return 0
         return await self._access.write(lambda db: age(db, limit))
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> Sequence[JobId]:
         if not await self._access.read(is_any_expired):
-            return 0
+            return ()
         return await self._access.write(lambda db: expire(db, limit))
 
     async def park(self) -> dict[str, int]:
@@ -89,7 +92,7 @@ class SqliteJobs(Role):
 
 
 class SqliteOperator(Role, read_jobs.ReadVerbs):
-    """What people do with jobs."""
+    """What operators and programs do with jobs."""
 
     cancel = write_verb(operator_verbs.cancel)
     retry = write_verb(operator_verbs.retry)
@@ -148,7 +151,7 @@ class SqliteWorkers(Role):
     async def beat(self, *infos: WorkerInfo) -> None:
         await self._access.write(lambda db: workers.beat(db, infos))
         types = known_types(infos)
-        # They are registered even if this fails: the duty unparks the rest.
+        # The workers are registered even if this fails; the duty `park` unparks the rest.
         with contextlib.suppress(StoreUnavailable):
             if await self._access.read(lambda db: is_any_parked(db, types)):
                 await self._access.write(lambda db: unpark(db, types))
@@ -178,7 +181,7 @@ class SqliteSignals(Role):
         self._memory = memory
 
     def subscribe(self, queues: Sequence[str]) -> None:
-        """No-op: a commit does not tell its queues."""
+        """No-op: a commit does not name its queues."""
 
     def wake(self) -> None:
         """No-op: every process watches the file."""

@@ -50,11 +50,11 @@ class SqliteStore:
         return view
 
     async def tidy(self) -> None:
-        """Copy the log into the file now and then."""
+        """Copy the log into the file when a checkpoint is due."""
         await self._threads.checkpoint()
 
     async def migrate(self) -> list[str]:
-        """Opening migrates: the names of the steps that this store applied."""
+        """Open the file, which migrates it; returns the names of the steps that this store applied."""
         await self._threads.write(lambda db: None, None)
         return list(self._threads.applied)
 

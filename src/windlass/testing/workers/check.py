@@ -1,4 +1,4 @@
-"""Check a worker: every rule, one after the other, and what is said of each."""
+"""Check a worker: every rule, one after the other, with a verdict on each."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""A line to a REST server that loses requests and replies, for tests of workers."""
+"""A proxy before a REST server that loses requests and replies, for tests of workers."""
 
 import asyncio
 import contextlib
@@ -67,9 +67,9 @@ class LossyProxy:
     def restore(self) -> None:
         """Lose nothing."""
         self.lose_request: Check = lambda exchange: False
-        """Says of a request that the connection is cut before the server gets it."""
+        """Whether to cut the connection before the server gets this request."""
         self.lose_reply: Check = lambda exchange: False
-        """Says of an answered request that the connection is cut instead."""
+        """Whether to cut the connection instead of forwarding the answer to this request."""
         self.is_away = False
         """Whether connections are closed at once."""
         self.is_failing = False
@@ -136,7 +136,7 @@ class LossyProxy:
             await writer.drain()
 
     async def _ask(self, request: bytes, client: asyncio.StreamReader) -> tuple[bytes, bytes] | None:
-        """The server's reply; None if the client goes away first, which the server then learns."""
+        """The server's reply; None if the client closes first: then the connection to the server is closed too."""
         back, forth = await asyncio.open_connection(*self._target, limit=2**26)
         forth.write(request)
         reading, leaving = asyncio.ensure_future(_message(back)), asyncio.ensure_future(client.read(1))

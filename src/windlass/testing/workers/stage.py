@@ -1,4 +1,4 @@
-"""The stage of a check: a server on a temporary store, a lossy line to it, and the worker that is checked."""
+"""The stage of a check: a server on a temporary store, a lossy proxy before it, and the worker that is checked."""
 
 import json
 import os
@@ -35,7 +35,7 @@ MARK = "WINDLASS_CHECK"
 
 
 class Broken(Exception):
-    """The worker does not follow the rule: why."""
+    """The worker does not follow a rule; the message says why."""
 
 
 class Stage:
@@ -127,7 +127,7 @@ class Stage:
         urllib.request.urlopen(request).close()
 
     def clear(self) -> None:
-        """Nothing of a broken rule is left for the next one."""
+        """Remove what a broken rule left: the worker, its jobs and its lease."""
         self.kill()
         for job in self.app.jobs.iter(queue=QUEUE):
             if not job.finished:

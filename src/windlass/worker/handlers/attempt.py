@@ -39,7 +39,7 @@ MISFIT_RESULT = "the result of the link before it does not fit the task"
 NOT_KEPT = "the result of the link before it was not kept"
 NO_RESULT = Done("null")
 _PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
-"""By module: under which name people know what is in it."""
+"""Module → the prefix of its public names."""
 _OURS = frozenset([middleware.__file__])
 
 
@@ -157,7 +157,7 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
-    """Frames between a middleware and what it goes round are ours, and say nothing."""
+    """Remove our frames between a middleware and the handler."""
     link: traceback.TracebackException | None = told
     for _ in range(MAX_FRAMES):
         if link is None:
@@ -199,7 +199,7 @@ def _arguments(work: Work) -> dict[str, Any]:
 
 
 async def _left_to_another(work: Work, misfit: _Misfit) -> Outcome:
-    """While a live worker knows the arguments, as in a rolling deploy, the job is left to it, and not charged."""
+    """While a live worker knows the arguments, as in a rolling deploy, the job is left to it without a failure."""
     job = work.claimed
     try:
         workers = await (await work.home._ready()).workers.list()
@@ -239,7 +239,7 @@ async def _off_loop_result(work: Work, text: str) -> str:
         try:
             return (await asyncio.shield(keeping))[0]
         except asyncio.CancelledError as error:
-            # By a drain or a timeout; or left behind by the handler, which is over and has no say in this.
+            # By a drain or a timeout; a cancellation that the handler left behind is ignored.
             if work.halted is not None or keeping.cancelled():
                 return unstorable(error)
         except BaseException as error:

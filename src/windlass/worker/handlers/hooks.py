@@ -16,7 +16,7 @@ from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
-from windlass.worker.store_retry import describe_error
+from windlass.worker.store_retry import describe_error, retry_until_done
 
 STOP_SECONDS = 3.0
 """How long stop hooks have together, at least; what is left of the drain time may be more."""
@@ -42,7 +42,7 @@ class Lifespan:
             try:
                 await self.call(hook, self._app.state)
             except BaseException as error:
-                # Everything, also SystemExit: without its pool a process is of no use.
+                # Everything, also SystemExit: handlers need what the hooks prepare.
                 raise ConfigError(f"the {hook} failed:\n{_hook_traceback(hook, error)}") from None
 
     async def stop(self, seconds: float = STOP_SECONDS) -> None:
@@ -93,7 +93,7 @@ def _being_cancelled() -> bool:
 
 
 class DeadHooks:
-    """Hears of settlements, which are durable by then, and calls the hooks beside the work."""
+    """Calls the `on_dead` hooks for settlements that are durable, beside the work."""
 
     def __init__(self, app: App, store: Store, lifespan: Lifespan, emit: Emit) -> None:
         self._app = app
@@ -106,7 +106,7 @@ class DeadHooks:
         self.quiet.set()
 
     def listening(self, emit: Emit) -> Emit:
-        """The same listener, with us beside it; just the listener if there are no hooks."""
+        """A listener that also collects dead jobs; the same listener if there are no hooks."""
         if not self._app.hooks.dead:
             return emit
 
@@ -129,10 +129,11 @@ class DeadHooks:
                 self.quiet.set()
 
     async def _call_hooks(self, id_: JobId) -> None:
+        doing = f"calling the on_dead hooks for {id_}"
         try:
-            job = (await self._store.operator.get([id_]))[0]
+            job = (await retry_until_done(doing, lambda: self._store.operator.get([id_]), self._emit))[0]
         except Exception as error:
-            self._emit(StoreFailed(doing=f"telling the on_dead hooks of {id_}", problem=describe_error(error)))
+            self._emit(StoreFailed(doing=doing, problem=describe_error(error), retried=False))
             return
         # It may have been retried or deleted by now.
         if job is not None and job.status is Status.DEAD:

@@ -4,9 +4,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
-from windlass.client.tasks.context import Context, Link, entered
+from windlass.client.tasks.context import Context, entered
+from windlass.client.tasks.link import Link
 from windlass.observe.log_lines import time_of
 from windlass.observe.logs import formatter
 from windlass.observe.tracing import trace_ids
@@ -45,15 +46,24 @@ def add_job_to_records() -> None:
         logging.setLogRecordFactory(JobRecordFactory(present))
 
 
-def show_app_logs(*, printed: bool = False, format: str = "text") -> None:
-    """Show what the app logs at INFO or above, on standard error, unless it has configured logging."""
+def show_app_logs(*, printed: bool = False, format: str = "text", log: TextIO | None = None) -> None:
+    """Show what the app logs at INFO or above, on standard error, unless it has configured logging.
+
+    `printed` says that standard error is kept with the job; the worker's own is `log` then.
+    """
     if logging.root.handlers or logging.root.level != logging.WARNING:
         return
-    handler = logging.StreamHandler()
     lines = AppLines() if format == "text" else formatter(format)
-    handler.setFormatter(logging.Formatter(PRINTED) if printed else lines)
-    logging.root.addHandler(handler)
+    _show_on(None, logging.Formatter(PRINTED) if printed else lines)
+    if log is not None:
+        _show_on(log, lines)
     logging.root.setLevel(logging.INFO)
+
+
+def _show_on(stream: TextIO | None, lines: logging.Formatter) -> None:
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(lines)
+    logging.root.addHandler(handler)
 
 
 class AppLines(logging.Formatter):

@@ -1,4 +1,4 @@
-"""Payloads and results too large for a row, as a runner meets them. The calls block: see `off_loop`."""
+"""Payloads and results too large for a row, in a runner. The calls block: see `off_loop`."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ def fetch_payload(work: Work) -> None:
 
 
 def missing_result(work: Work) -> InvalidPayload | None:
-    """What to say of a result that should go into the payload, and was too large: its note is not for a handler."""
+    """The error for a parent's result that goes into the payload and was not kept; None if all were."""
     if work.claimed.result_params is None:
         return None
     for name, (parent, text) in parent_results(work.claimed.result_params, work.claimed.parent_results).items():
@@ -64,7 +64,7 @@ def _whole(work: Work, owner: JobId, stored: str) -> str:
 
 
 def offload_result(work: Work, text: str) -> str:
-    """Put a large result aside: the reference to it, or why it could not be kept."""
+    """Offload a large result: the reference to it, or why it could not be kept."""
     try:
         blobs = work.blobs
         return text if blobs is None else blobs.keep(work.claimed.id, "result", text)

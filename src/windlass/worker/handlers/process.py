@@ -1,4 +1,4 @@
-"""One process for handlers, as its runner sees it: started, given jobs, ended with all that came of it."""
+"""A handler process as its runner sees it: started, given jobs, ended with its descendants."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,16 @@ from windlass.worker.handlers.process_protocol import (
 )
 from windlass.worker.handlers.work import Work
 from windlass.worker.load import loaded_in
-from windlass.worker.processes import MARK, code_of_ended, descendants, describe_exit, kill_marked, kill_tree, memory
+from windlass.worker.processes import (
+    MARK,
+    another_stderr,
+    code_of_ended,
+    descendants,
+    describe_exit,
+    kill_marked,
+    kill_tree,
+    memory,
+)
 from windlass.worker.stacks import places
 from windlass.worker.stop_signals import STOP_SIGNALS
 from windlass.worker.through_server import token_in_environment
@@ -45,7 +54,7 @@ LOAD_SECONDS = 300.0
 """How long a handler process may take to load the app; no job's timeout counts it."""
 LOOK_SECONDS = 1.0
 OUT_OF_RESOURCES = (OSError, RuntimeError, MemoryError)
-"""Raised where no process, descriptor, thread or memory is to be had: no job's doing, and perhaps over soon."""
+"""Raised if no process, descriptor, thread or memory is available: not caused by the job."""
 OUT_OF_RESOURCES_PAUSE = 1.0
 
 _kill_thread = ThreadPoolExecutor(1, "windlass-strays")
@@ -60,7 +69,7 @@ class HandlerProcessFailed(Exception):
 
 
 class HandlerProcess:
-    """One such process, as its runner sees it."""
+    """One handler process."""
 
     def __init__(
         self,
@@ -110,22 +119,18 @@ class HandlerProcess:
             shared = None if figures is None else figures.descriptor
             if figures is not None:
                 lent.callback(figures.close)
+            if (log := None if config.embedded else another_stderr()) is not None:
+                lent.callback(os.close, log)
             process_config = HandlerProcessConfig(
-                config.app,
-                theirs.fileno(),
-                os.getpid(),
-                mark,
-                config.modules,
-                tuple(sys.path),
-                shared,
-                config.server,
+                *(config.app, theirs.fileno(), os.getpid(), mark, config.modules, tuple(sys.path)),
+                *(shared, log, config.log_format, config.server),
             )
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "windlass.worker.handlers.process_main",
                 msgspec.json.encode(process_config).decode(),
-                pass_fds=(theirs.fileno(),) if shared is None else (theirs.fileno(), shared),
+                pass_fds=[each for each in (theirs.fileno(), shared, log) if each is not None],
                 start_new_session=True,
                 env={**os.environ, MARK: mark, **token_in_environment(config)},
                 cwd=loaded_in(),  # a handler may have changed the runner's: it would be another store there
@@ -165,6 +170,8 @@ class HandlerProcess:
         mark = secrets.token_hex(8)
         self._output.expect(mark)
         self._send(_encode(Run(work.claimed, retry, mark)))
+        if work.cancelled:
+            self.request_cancel()  # requested while the process loaded the app
         outcome: Outcome | None = None
         while outcome is None and (message := await self._receive()) is not None:
             match message:
@@ -195,12 +202,12 @@ class HandlerProcess:
         except TimeoutError:
             self._spoiled = True
 
-    def leave(self) -> None:
+    def request_cancel(self) -> None:
         """Tell the handler that its cancellation was requested."""
         self._send(_encode(CancelRequested()))
 
     def kill(self) -> None:
-        """End it and all that came of it."""
+        """Kill it and its descendants."""
         if self._code is None:
             kill_tree(self._process.pid)
 
@@ -210,7 +217,7 @@ class HandlerProcess:
             self._output.expect(secrets.token_hex(8))
             self._send(_encode(Close()))
             await asyncio.wait([self._ended], timeout=seconds)
-            # It has no job any more: what it says now, such as that a hook failed, is for the worker's own output.
+            # It has no job any more: what it prints now, such as that a hook failed, is for the worker's own output.
             sys.stderr.writelines(f"{line}\n" for line in self._output.take())
         self.kill()
         await asyncio.shield(self._ended)
@@ -221,7 +228,7 @@ class HandlerProcess:
         return self._code is None and not self._reader.at_eof()
 
     def fit(self, config: WorkerConfig) -> bool:
-        """Whether it may be used again: young, slim, alive, and with nothing left running behind it."""
+        """Whether it may be used again: within its limits of jobs and memory, alive, and without descendants."""
         if self._spoiled or not self.alive or self.jobs >= config.recycle_jobs:
             return False
         limit = config.recycle_memory
@@ -244,7 +251,7 @@ class HandlerProcess:
         self._writer.transport.abort()
 
     def _add_figures(self) -> None:
-        """What it counted belongs to its runner."""
+        """Add what it counted to the figures of the runner."""
         ours = process_figures()
         if ours is not None and self._figures is not None:
             ours.absorb(self._figures, self._absorbed)

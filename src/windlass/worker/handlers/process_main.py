@@ -73,6 +73,8 @@ class RunnerConnection:
         self._guard = threading.Lock()
         self.work: ProcessWork | None = None
         """The current job."""
+        self._cancelled = False
+        """Whether the cancellation of the job that was sent last was requested."""
         self.has_notes = threading.Event()
         """Set when its handler has new notes."""
 
@@ -92,12 +94,19 @@ class RunnerConnection:
         with self._end.makefile("rb") as lines:
             for line in lines:
                 message = _to_process.decode(line)
+                self._cancelled = isinstance(message, CancelRequested)
                 if not isinstance(message, CancelRequested):
                     jobs.put(message)
                 elif self.work is not None:
                     self.work.cancel()
         # The runner is gone: the outcome would be lost, and the job will be rescued.
         os._exit(1)
+
+    def begin(self, work: "ProcessWork") -> None:
+        """Make this the current job; its cancellation may have been requested before."""
+        self.work = work
+        if self._cancelled:
+            work.cancel()
 
     def _send_notes(self) -> None:
         """At intervals, so that the last note before a long pause is sent too."""
@@ -146,7 +155,8 @@ def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
     runner.send(Ready())
     while isinstance(message := jobs.get(), Run):
         now, definition = since_boot(), app.registry.get(message.job.type)
-        work = runner.work = ProcessWork(message.job, definition, -1, now, started_on=now, runner=runner)
+        work = ProcessWork(message.job, definition, -1, now, started_on=now, runner=runner)
+        runner.begin(work)
         outcome = _run(work, loop)
         runner.work = None
         settlement = decide(message.job, outcome, work.definition.policy(message.retry), random)
@@ -156,7 +166,7 @@ def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
 
 
 def _end_output(mark: str) -> None:
-    """A handler may have closed or replaced its streams: that is its own loss."""
+    """Flush the output and print the mark; a handler may have closed or replaced its streams."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -164,7 +174,7 @@ def _end_output(mark: str) -> None:
 
 
 def _run(work: Work, loop: asyncio.Runner) -> Outcome:
-    """In a context of its own, as anywhere: what a handler sets must not be there for the next one."""
+    """Run in a new context: what a handler sets must not be there for the next one."""
     if work.definition.is_async:
         return loop.run(_run_alone(work), context=contextvars.copy_context())
     return contextvars.copy_context().run(run_sync, work)
@@ -197,7 +207,7 @@ def tie_to(parent: int) -> None:
 
 
 def _prepare_output() -> None:
-    """What was printed before a crash is there to be read, and where a crash in C code happened."""
+    """Flush each line, and print where C code crashes, so that a crash can be explained."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     faulthandler.enable()
@@ -208,15 +218,18 @@ def main() -> None:
     config = msgspec.json.decode(sys.argv[1], type=HandlerProcessConfig)
     tie_to(config.parent)
     ignore_in_this_process(*STOP_SIGNALS)
-    # What handlers start must not keep the socket open.
-    os.set_inheritable(config.socket, False)
+    # What handlers start must not keep these open.
+    for descriptor in (config.socket, config.log):
+        if descriptor is not None:
+            os.set_inheritable(descriptor, False)
     _prepare_output()
     if config.figures is not None:
         figures = want_figures(Figures.shared(config.figures))
         figures.is_absorbed = True
         figures.close()
     runner = RunnerConnection(socket.socket(fileno=config.socket))
-    loop, emit = asyncio.Runner(), log_events()
+    log = None if config.log is None else os.fdopen(config.log, "w", encoding="utf-8", errors="backslashreplace")
+    loop, emit = asyncio.Runner(), log_events(format=config.log_format, stream=log)
     sys.path.extend(each for each in config.import_path if each not in sys.path)
     try:
         app = load_app_for_work(config.app)
@@ -233,7 +246,7 @@ def main() -> None:
         runner.send(Failed(import_trouble(config.app, error)))
         os._exit(2)
     add_job_to_records()
-    show_app_logs(printed=True)
+    show_app_logs(printed=True, format=config.log_format, log=log)
     keep_job_logs(app.keep_logs, printed=True)
     _end_output(config.mark)
     serve(app, runner, loop)
@@ -243,7 +256,7 @@ def main() -> None:
 
 
 class ProcessGlobals:
-    """As they were when the app had been loaded."""
+    """Folder, umask, time zone, locale, signal handlers and limits, as they were when the app had been loaded."""
 
     def __init__(self) -> None:
         self._first = _look()

@@ -53,7 +53,7 @@ class HandlerProcessPool:
                 outcome = await process.run(work, retry)
             return outcome
         except HandlerProcessFailed as error:
-            # Not the job's doing, and perhaps over soon: tried again with the pauses of any other failure.
+            # Not caused by the job: retried like any failure.
             problem = cut(printable(f"no process could be started: {error}"), MAX_PROBLEM_LENGTH)
             return halted(work) or Raised(error, JobError("HandlerProcessFailed", problem))
         except OUT_OF_RESOURCES as error:
@@ -76,10 +76,10 @@ class HandlerProcessPool:
         idle, self._idle = self._idle, []
         await asyncio.gather(*(process.end(self._stop_seconds) for process in idle))
 
-    def leave(self, work: Work) -> None:
+    def request_cancel(self, work: Work) -> None:
         """Tell a handler that its cancellation was requested."""
         if work in self._busy:
-            self._busy[work].leave()
+            self._busy[work].request_cancel()
 
     def kill(self, work: Work) -> None:
         """End the process of one job."""

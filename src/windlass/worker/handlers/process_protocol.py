@@ -17,7 +17,7 @@ MAX_LINE_LENGTH = 500
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
-    """Runner → process: do this."""
+    """Runner → process: run this job."""
 
     job: Claimed
     retry: StoredPolicy
@@ -52,7 +52,7 @@ class Reported(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """Process → runner: the handler has returned, and this becomes of its job."""
+    """Process → runner: the handler has returned; its settlement."""
 
     settlement: Settlement
     fit: bool = True
@@ -81,6 +81,9 @@ class HandlerProcessConfig(msgspec.Struct, frozen=True):
     """Where its runner finds modules."""
     figures: int | None = None
     """The descriptor of the memory for figures, if they are wanted."""
+    log: int | None = None
+    """The descriptor of the worker's standard error, for log lines; None: they go where all output goes."""
+    log_format: str = "text"
     server: str = ""
     """The REST server that the app reaches its jobs through, if any; the token is in the environment."""
 
@@ -114,12 +117,12 @@ class Output(asyncio.Protocol):
             self._transport.close()
 
     def expect(self, mark: str) -> None:
-        """From now on it is another job's, until this mark."""
+        """Output belongs to the next job from now on, until this mark."""
         self._mark = mark
         self.complete.clear()
 
     def data_received(self, data: bytes) -> None:
-        """Some more of it."""
+        """A chunk of output."""
         *whole, self._open = (self._open + self._decoder.decode(data)).split("\n")
         if self._mark in whole:
             whole = whole[: whole.index(self._mark)]

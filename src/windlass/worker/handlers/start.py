@@ -94,7 +94,7 @@ class Threads:
             self._count += 1
 
     def put(self, work: Work) -> None:
-        """Run it in a thread; the caller has seen to it that a slot is free, and a thread is ready."""
+        """Run it in a thread; the caller makes sure that a slot is free and a thread ready."""
         self._busy += 1
         self._waiting.put(work)
 

@@ -1,6 +1,7 @@
 """One job that a runner holds, from claim to settlement."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import Enum
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 
 from windlass.blobs.offload import Offload
-from windlass.client.tasks.context import Home
+from windlass.client.tasks.link import Home
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
 from windlass.core.groups.ids import is_member_id
@@ -33,14 +34,14 @@ class Halt(Enum):
 
 
 class Work(msgspec.Struct, eq=False):
-    """What the runner knows of a job it holds; also what its context talks to."""
+    """A job that a runner holds, and the link of its context to the runner."""
 
     claimed: Claimed
     definition: Definition
     index: int
     claimed_on: Micros
     in_process: bool = False
-    """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
+    """Whether it runs in a handler process: its task asks for one, or it ran in a runner that died."""
     unsent: "set[Work] | None" = None
     """The set to join when there is a new note; shared with the sender of notes."""
     started_on: Micros | None = None
@@ -55,6 +56,8 @@ class Work(msgspec.Struct, eq=False):
     """The ids of the attempt's trace and span."""
     unawaited: str | None = None
     """The coroutine of ours that the handler made and never awaited."""
+    added_jobs: Counter[str] | None = None
+    """Made when the attempt first adds to its group: most never do."""
     cancelled_on: Micros | None = None
     halted: Halt | None = None
     halted_on: Micros = 0
@@ -62,9 +65,21 @@ class Work(msgspec.Struct, eq=False):
     lines: list[LogLine] = []
 
     @property
+    def added(self) -> Counter[str]:
+        """Jobs that the attempt added to its group."""
+        if self.added_jobs is None:
+            self.added_jobs = Counter()
+        return self.added_jobs
+
+    @property
     def is_async(self) -> bool:
         """Whether its handler awaits what it asks of its context."""
         return self.definition.is_async
+
+    @property
+    def dead_on(self) -> tuple[type[BaseException], ...]:
+        """Errors after which its job is not tried again."""
+        return self.definition.dead_on
 
     @property
     def home(self) -> Home:
@@ -94,7 +109,7 @@ class Work(msgspec.Struct, eq=False):
 
     @property
     def deadline(self) -> Micros:
-        """Until when the handler may take, in active time and from its own start; 0: any length."""
+        """When its timeout is over, in active time, counted from the handler's start; 0: no timeout."""
         if self.started_on is None or not self.claimed.timeout:
             return 0
         return self.started_on - self.suspended + self.claimed.timeout

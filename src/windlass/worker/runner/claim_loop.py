@@ -23,7 +23,7 @@ MIN_POLL = 0.05
 ADMIT_EVERY = 1.0
 MAX_ADMITTED = 500
 MAX_CLAIMED = 2_000
-"""By one claim, however many slots are free: what it brings is one answer."""
+"""By one claim, however many slots are free: its jobs come in one reply."""
 MANY = 100
 """After a claim of this size the next follows at once: a store may give less than was asked for, to stay quick."""
 MAX_EMPTY_CLAIMS = 8
@@ -104,6 +104,7 @@ class ClaimLoop:
             self.asking = False
             self._slots.add(self._held_jobs.add(jobs))
             self._memory_errors.end()
+            self._failures.succeeded("claiming")
             if not self._slots.buffered:
                 self._settler.go()
             self._held_jobs.remove(self._slots.taken_away())
@@ -171,7 +172,7 @@ class ClaimLoop:
             return jobs if request.runner == self._runner else []
 
     async def _ask(self, request: ClaimRequest) -> list[Claimed]:
-        """A claim is asked to its end, also when we are stopped meanwhile: what it brings then goes back at once."""
+        """Send a claim and await its reply; if this is cancelled meanwhile, the jobs of the reply are requeued."""
         asking = asyncio.ensure_future(self._store.jobs.claim(request))
         try:
             return await asyncio.shield(asking)
@@ -203,7 +204,7 @@ class ClaimLoop:
                 slots.feed()
 
     async def _wait_for_slot(self) -> None:
-        """Until a slot is free, or for one poll: nothing came ahead of the slots, asking sooner would only cost."""
+        """Until a slot is free, or for one poll: the store has nothing to prefetch."""
         slots = self._slots
         while not slots.free:
             slots.changed.clear()
@@ -214,7 +215,7 @@ class ClaimLoop:
                 return
 
     def _requeue_stuck(self) -> None:
-        """The slots turned slow while jobs waited behind them: let others have these."""
+        """Requeue prefetched jobs that wait behind slow handlers: other runners may be free."""
         oldest = self._slots.oldest
         if oldest is None or since_boot() - oldest.claimed_on < MAX_PREFETCH_WAIT // 2:
             return
@@ -227,14 +228,14 @@ class ClaimLoop:
         self._settler.add(work, requeue(job.id, job.queue, job.attempt))
 
     async def _wait_for_hint(self, cursor: int) -> None:
-        """Until there is work, or for one poll: here a hint says that there is, and the claim itself is the look."""
+        """Until a hint, or for one poll: hints name queues here, so the claim itself looks for work."""
         if await self._store.signals.wait(cursor, self._poll * random.uniform(0.75, 1.0)):
             await self._back_off_if_empty()
         else:
             self._poll, self._empty_claims = min(self._poll * 2, MAX_POLL), 0
 
     def _emit_outage(self) -> None:
-        """Reported once each time that hints stop coming. Where they are relayed, the supervisor says it."""
+        """Reported once each time that hints stop coming. Where they are relayed, the supervisor emits it."""
         signals = self._store.signals
         if not signals.via_supervisor and signals.outage != self._outage:
             self._outage = signals.outage
@@ -242,7 +243,7 @@ class ClaimLoop:
                 self._emit(HintsUnavailable(why=self._outage))
 
     async def _back_off_if_empty(self) -> None:
-        """A hint calls for a claim. If earlier ones found nothing, others claim first, or it is held back."""
+        """Delay the next claim if many in a row found nothing."""
         self._empty_claims += 1
         if self._empty_claims > MAX_EMPTY_CLAIMS:
             await asyncio.sleep(EMPTY_CLAIM_PAUSE)
@@ -275,7 +276,7 @@ class ClaimLoop:
             self._failures.failed("admitting", str(error))
 
     async def _reconcile(self) -> None:
-        """Hand back what the store thinks we hold and we do not: a claim's reply was lost, or a job was taken.
+        """Requeue jobs that only the store lists for this runner: a reply was lost, or a job was taken.
 
         Runs between claims, so that no claim is under way whose jobs would look unknown.
         """

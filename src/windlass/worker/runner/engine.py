@@ -40,7 +40,7 @@ CANCEL_GRACE = 1.0
 FLUSH_SECONDS = 10.0
 """How long a stopping runner tries to write its last outcomes to a store that does not answer."""
 MIN_END = 0.05
-"""Seconds before the end of its lease at which an orphan is over, at the latest."""
+"""Seconds before the end of its lease at which an orphan is killed."""
 
 
 class Engine:
@@ -94,7 +94,7 @@ class Engine:
         self.orphan = False
         """Whether the supervisor has gone before us."""
         self.failure: BaseException | None = None
-        """What ended a part of ours, and so the engine; no job's doing."""
+        """The error that ended a part of the engine, and so the engine."""
 
     async def start(self) -> None:
         """Run the start hooks; raises ConfigError."""
@@ -119,9 +119,9 @@ class Engine:
         try:
             done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
             for failed in done - {stop}:
-                # A part that ended by itself has failed. Handlers have no part in that: they may come to their ends.
+                # A part that ended by itself has failed; running handlers get the drain time.
                 self.failure = asyncio.CancelledError() if failed.cancelled() else failed.exception()
-                self._emit(StoreFailed(doing="running jobs, which ends", problem=repr(self.failure)))
+                self._emit(StoreFailed(doing="running jobs", problem=repr(self.failure), retried=False))
                 self.stop(self._config.drain)
             tasks[0].cancel()
             await self._drain()
@@ -139,7 +139,7 @@ class Engine:
                 case Cancel(id=id_, attempt=attempt):
                     if (work := self._held_jobs.find(id_, attempt)) is not None:
                         work.cancel(self._table.active_time(since_boot()))
-                        self._processes.leave(work)
+                        self._processes.request_cancel(work)
                 case Hint():
                     self._store.signals.wake()
                 case Stop(grace):
@@ -167,7 +167,7 @@ class Engine:
         self._slots.changed.set()
 
     def kill_processes(self) -> None:
-        """Nothing of us outlives us."""
+        """Kill all handler processes."""
         self._processes.kill_all()
 
     def _serve(self, runner: str, lease: int) -> None:
@@ -205,10 +205,10 @@ class Engine:
         self._final_notes.settle(work, settlement)
 
     def _measure(self, batch: Batch, answers: Sequence[Settled]) -> None:
-        """These outcomes are durable."""
+        """Count outcomes that are durable."""
         self._meters.measure(batch, answers)
         if not self._config.server:  # else the server wakes groups
-            self._group_ends.note((work.claimed, settlement.status) for work, settlement in batch)
+            self._group_ends.note_settled(((work.claimed, each.status) for work, each in batch), answers)
 
     def _flowing(self) -> bool:
         """Whether another claim is near: jobs come faster than one by one."""
@@ -221,7 +221,7 @@ class Engine:
         return self._rules.retry(work.claimed.queue)
 
     async def _tick(self) -> None:
-        """Show the supervisor that the loop turns, and what it has done; keep the queues' rules fresh."""
+        """Show the supervisor that the loop runs, halt overdue handlers, and refresh the rules of queues."""
         refreshed = since_boot()
         while True:
             self._table.tick = self._table.active_time(since_boot())
@@ -237,7 +237,7 @@ class Engine:
                 await self._rules.refresh()
 
     def _give_up(self, work: Work) -> None:
-        """A handler that will not end can only be ended with this process; its job fails when that has happened.
+        """A handler that does not end can only be ended with this process; its job fails after that.
 
         Until then it keeps its job and its slot, so that no attempt overlaps the next. The others get the drain time;
         an embedded engine goes on beside it.

@@ -38,7 +38,7 @@ class HeldJobs:
     ) -> None:
         """Without `isolate` a job that may have killed a runner gets no handler process: none can load the app.
 
-        `emit` hears of every claim; None: claims are not logged.
+        `emit` gets an event for every claim; None: claims are not logged.
         """
         self._emit = emit
         self.runner = ""

@@ -19,10 +19,11 @@ from windlass.observe.reading import ending_counters
 from windlass.store.contract_upkeep import StatsStore
 from windlass.store.records import Settled
 from windlass.worker.handlers.work import Work
+from windlass.worker.store_retry import describe_error
 
 FLUSH_EVERY = 2.0
 SAMPLE = 8
-"""From this many alike in a batch on, only a sample of about this size is timed."""
+"""Of 2 * SAMPLE and more alike in a batch, SAMPLE to 2 * SAMPLE are timed."""
 
 Batch = Sequence[tuple[Work, Settlement]]
 Measure = Callable[[Batch, Sequence[Settled]], None]
@@ -38,7 +39,7 @@ _ENDING = {
 
 
 class _Gauge:
-    """What has gathered of one type in one queue: added to in place, since it is added to for every batch."""
+    """Counts and times of one type in one queue, added to in place for every batch."""
 
     __slots__ = ("counted", "runs", "waits")
 
@@ -116,7 +117,7 @@ class Meters:
             await self._store.record(meters)
         except Exception as error:
             # Any error: a few statistics are lost, the jobs go on.
-            self._emit(StoreFailed(doing="recording statistics", problem=f"{type(error).__name__}: {error}"))
+            self._emit(StoreFailed(doing="recording statistics", problem=describe_error(error), retried=False))
 
 
 def count_ended(figures: Figures, ended: Iterable[tuple[str, Settlement]]) -> None:

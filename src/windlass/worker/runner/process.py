@@ -40,7 +40,7 @@ from windlass.worker.through_server import open_worker_store, redirect_app, runn
 
 
 class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What the supervisor tells a runner on its command line."""
+    """The command line of a runner."""
 
     worker: WorkerConfig
     socket: int
@@ -52,7 +52,7 @@ class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
     figures: int | None = None
     """The descriptor of the memory for figures, if the supervisor exposes them."""
     mark: str
-    """Of the processes of its handlers: by it the supervisor finds them when the runner is gone."""
+    """In the environment of its handler processes: the supervisor finds them by it after the runner's end."""
 
 
 def table_size(config: WorkerConfig) -> int:
@@ -75,7 +75,7 @@ async def serve(config: RunnerConfig) -> None:
         channel.send(StartFailed(import_trouble(config.worker.app, error)))
         return
     try:
-        # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
+        # Handlers use the same store with the app's timeout; the runner itself waits for a store that is away.
         store = watch_store(open_worker_store(config.worker, app.store, ProcessRole.RUNNER), "runner")
         app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
@@ -90,7 +90,7 @@ async def serve(config: RunnerConfig) -> None:
         channel.send(StartFailed(str(error), of_store=of_store))
         return
     _set_up_logging(app, config.worker.log_format)
-    # The app stays: without this, each full collection of the garbage collector looks through all of it.
+    # Without this each full garbage collection scans the whole app.
     gc.collect()
     gc.freeze()
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
@@ -108,13 +108,13 @@ async def serve(config: RunnerConfig) -> None:
         channel.send(Goodbye())
         await channel.drain()
         if engine.failure is not None and not isinstance(engine.failure, StoreUnusable):
-            raise engine.failure  # after our goodbye: our jobs are requeued, and none is charged for it
+            raise engine.failure  # after Goodbye: jobs are requeued without counting a failure
         await store.close()
-    # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
+    # An orphan sends nothing: its liveness lock, free but not removed, shows other workers that it is dead.
 
 
 async def _undeclared(app: App, config: WorkerConfig) -> tuple[str, ...]:
-    """Schedules that no app declares any more; behind a server that is not this worker's concern."""
+    """Schedules that no app declares any more; behind a server none are reported."""
     return () if config.server else tuple(each.name for each in await app.schedules.aundeclared())
 
 
@@ -126,7 +126,7 @@ def _set_up_logging(app: App, format: str) -> None:
 
 
 async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
-    """Open the store; False if we are told to stop, or orphaned, meanwhile."""
+    """Open the store; False if the supervisor sends Stop, or ends, meanwhile."""
     opening = asyncio.create_task(
         retry_until_done("opening the store", lambda: open_with_app(app, store), emit, hopeful=False)
     )
@@ -136,7 +136,7 @@ async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
         opening.cancel()
         return False
     unwanted.cancel()
-    await asyncio.wait([unwanted])  # one listens at a time
+    await asyncio.wait([unwanted])  # the channel has one reader at a time
     opening.result()
     return True
 
@@ -148,7 +148,7 @@ async def open_with_app(app: App, store: Store) -> None:
 
 
 async def _until_told_to_stop(channel: Channel) -> None:
-    """Until the supervisor says stop, or says nothing any more."""
+    """Until the supervisor sends Stop or closes the channel."""
     async for message in channel.from_supervisor():
         if isinstance(message, Stop):
             return
@@ -175,7 +175,7 @@ def main() -> None:
     faulthandler.register(STACK_SIGNAL, file=config.stacks, all_threads=True)
     ignore_in_this_process(signal.SIGINT, signal.SIGHUP)
     code = 0
-    # Never closed: that would wait for threads and tasks of handlers, for as long as they like.
+    # Never closed: that would wait for threads and tasks of handlers without a limit.
     runner = asyncio.Runner(loop_factory=loop_factory())
     try:
         runner.run(serve(config))

@@ -1,4 +1,4 @@
-"""What the store says about queues, as a runner knows it: read again every second."""
+"""The rules of queues in the store, which a runner reads every second."""
 
 from collections.abc import Iterable
 
@@ -24,8 +24,8 @@ class QueueRetryRules:
         self._webhook_slots = 0 if config.queues else max(1, config.concurrency // 2)
         """Deliveries may wait long for their receivers: half of the slots are left to the app's own jobs."""
         self.served: dict[str, int | None] = dict(config.queues) or dict.fromkeys(named)
-        """Queue → the most slots it may take. The queue of webhooks is added when there is one, unless the worker is
-        told which queues to serve.
+        """Queue → the most slots it may take. The queue of webhooks is added when there is one, unless `--queues`
+        names the queues to serve.
         """
 
     async def refresh(self) -> None:
@@ -34,7 +34,7 @@ class QueueRetryRules:
             self._rules = {queue.name: queue.rules for queue in await self._store.queues.list()}
             self._failures.succeeded("reading queues")
         except StoreUnavailable:
-            pass  # claims tell of it
+            pass  # claims report it
         except Exception as error:
             # Any error: no handler is to be interrupted because of it.
             self._failures.failed("reading queues", describe_error(error))

@@ -93,7 +93,7 @@ class Settler:
             self._delays.wake()
 
     def go(self, *, claiming: bool = False) -> None:
-        """Now is the moment: a claim is about to be asked, or none is near."""
+        """Write now: a claim is about to be sent, or none is near."""
         if not claiming or self._store.grouped:
             self._gathered.set()
 
@@ -195,7 +195,7 @@ def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
 def attempt_ended(
     settlement: Settlement, type_: str, runner: str, seconds: float | None, trace: tuple[str, str] | None = None
 ) -> AttemptEnded:
-    """A settlement as news."""
+    """A settlement as an event."""
     error = settlement.error
     reason = "" if error is not None and error.message == settlement.reason else settlement.reason or ""
     said = [f"{error.type}: {error.message}" if error else "", reason]

@@ -57,9 +57,9 @@ class Slots:
         self.active: set[Work] = set()
         """The jobs whose handlers are running."""
         self.lost = False
-        """Whether an outcome was lost by an error of ours: its job goes back when this process ends."""
+        """Whether an internal error lost an outcome: its job is requeued when this process ends."""
         self.changed = asyncio.Event()
-        """Set after slots became free or the waiting ones fewer."""
+        """Set when slots become free or waiting jobs fewer."""
         self._table = table
         self._report = ended
         self._emit = emit
@@ -114,7 +114,7 @@ class Slots:
         self._feed_soon()
 
     def _feed_soon(self) -> None:
-        """One feed for all attempts that end in the same turn of the loop."""
+        """One feed for all attempts that end in the same iteration of the loop."""
         if not self._feeding:
             self._feeding = True
             self._loop.call_soon(self._feed_again)
@@ -135,7 +135,7 @@ class Slots:
             else:
                 self._threads.put(work)
         except Exception as error:
-            # Not the job's doing: tried again with the pauses of any other failure.
+            # Not caused by the job: retried like any failure.
             self._ended(work, Raised(error, report(error)))
 
     def take_unstarted(self) -> list[Work]:
@@ -264,7 +264,7 @@ def _patience(work: Work) -> Micros:
 
 
 def _is_stuck(work: Work, now: Micros) -> bool:
-    """Whether it was halted and does not end: a thread never does, a coroutine has had its time."""
+    """Whether it was halted and does not end: a thread cannot be stopped, a coroutine gets STUCK_AFTER."""
     if work.halted in (None, Halt.DRAIN) or work.in_process:
         return False
     return work.task is None or now >= work.halted_on + STUCK_AFTER

@@ -1,4 +1,4 @@
-"""What a worker tells the store once per beat: that its leases go on, and, in other calls, how it is."""
+"""What a worker writes to the store once per beat: renewals of its leases and, in other calls, its registration."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from windlass.worker.supervisor.state import SupervisorState
 
 UNREGISTER_SECONDS, SHORT_UNREGISTER = 5.0, 0.2
 START_SECONDS = 2.0
-"""How often starts of handlers are noted; one that ends before is told of by its settlement."""
+"""How often starts of handlers are noted; the settlement of a shorter attempt has its start."""
 
 
 class LeaseKeeper:
@@ -76,13 +76,13 @@ class LeaseKeeper:
     async def _beat(self) -> None:
         """Renew leases and nothing else: other writes may wait for a lock."""
         state, serving = self._state, self._state.serving
-        # Validity counts from before the renewal was sent: however long the reply takes, we never think we hold
-        # a lease that the store thinks is over.
+        # Validity counts from before the renewal was sent: however long the reply takes, `valid_until`
+        # is never later than the end of the lease in the store.
         sent = since_boot()
         renewal = await state.store.leases.renew(state.id, tuple(serving), state.config.lease)
         self.beat_at = since_boot()
         for runner in renewal.kept:
-            # Unless the runner has noticed its loss meanwhile and has another.
+            # Unless the runner reported a loss meanwhile and has a new lease.
             if serving[runner].runner == runner:
                 serving[runner].table.valid_until = sent + state.config.lease
         for runner in renewal.lost:
@@ -90,7 +90,7 @@ class LeaseKeeper:
 
 
 class Registration:
-    """Measures the worker as it beats."""
+    """The worker's entry in the registry."""
 
     def __init__(self, state: SupervisorState) -> None:
         self._state = state
@@ -124,7 +124,7 @@ class Registration:
         return sum(map(memory, runners | handlers)) or None
 
     async def register(self) -> None:
-        """Enter the worker into the registry, and say so."""
+        """Enter the worker into the registry, and emit that."""
         state, info = self._state, self.info()
         await retry_until_done("registering", lambda: state.store.workers.beat(info), state.emit, hopeful=False)
         state.emit(
@@ -188,7 +188,7 @@ class Reports:
             child.noted |= {(note.id, note.attempt) for note in each}
 
     async def _look_for_webhooks(self) -> None:
-        """Once there is a webhook, the runners serve its queue, and the registry is to say so."""
+        """Once there is a webhook, the runners serve its queue, and the registry shows it."""
         state = self._state
         if not state.has_webhooks and not state.config.queues:
             queues = await state.store.queues.list()
@@ -198,7 +198,7 @@ class Reports:
 
 
 def _started(child: Runner) -> list[Note]:
-    """Jobs that have been running for a while, and were not noted yet: since when."""
+    """Notes of the starts of running jobs that were not noted yet."""
     started = [entry for entry in child.table.held() if entry.state is State.STARTED]
     child.noted &= {(entry.id, entry.attempt) for entry in started}
     return [

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from windlass.coordinator.duties import emit_rescued
+from windlass.coordinator.duties import report_rescued
 from windlass.core.events import RunnerEnded
 from windlass.observe.process import process_figures
 from windlass.store.records import RunnerEnd, Settled
@@ -83,7 +83,8 @@ async def end_lease(state: SupervisorState, child: Runner, runner: str, *, crash
         crashed=crashed,
     )
     leases, emit = state.store.leases, state.emit
-    emit_rescued(await retry_until_done("putting back jobs", lambda: leases.end(ended), emit), emit)
+    rescued = await retry_until_done("putting back jobs", lambda: leases.end(ended), emit)
+    await report_rescued(state.store, rescued, emit)
 
 
 async def _settle_overdue(state: SupervisorState, child: Runner) -> None:

@@ -25,7 +25,7 @@ MIN_PAUSE, MAX_PAUSE = 0.1, 5.0
 STABLE_AFTER = 10 * SECOND
 """A runner that lived this long is replaced at once; a younger one is likely to die again, so its start waits."""
 FAILING_AFTER = 60 * SECOND
-"""If no runner gets to work for this long, and not for want of the store, the worker is not healthy."""
+"""A worker is not ready if a runner fails for this long for another reason than the store."""
 STARTING = "starting a runner"
 
 
@@ -44,7 +44,7 @@ class Runner:
         self.noted: set[tuple[JobId, int]] = set()
 
     def attempts(self, state: State) -> frozenset[tuple[JobId, int]]:
-        """The attempts that were in this state when last seen."""
+        """The attempts in this state."""
         return frozenset((entry.id, entry.attempt) for entry in self.table.held() if entry.state is state)
 
 
@@ -61,7 +61,7 @@ class RunnerProcess(Runner):
         self._mark = mark
         self.stacks = stacks
         self.hung = False
-        """Whether we ended it because its loop stood still."""
+        """Whether it was killed because its event loop hung."""
         self.warned_on: Micros = 0
         self.stopping = False
         self.said_goodbye = False
@@ -113,7 +113,7 @@ class RunnerProcess(Runner):
 
     @property
     def gone(self) -> bool:
-        """Whether the process has ended: its id may be another's by now."""
+        """Whether the process has ended; its pid may be reused."""
         return self.process.returncode is not None
 
     def stop(self, grace: Micros) -> None:
@@ -140,7 +140,7 @@ class RunnerProcess(Runner):
         return describe_exit(code)
 
     def close(self) -> None:
-        """Let go of everything that is left of it."""
+        """Close its channel, table and file of stacks."""
         self.channel.close()
         self.table.close()
         self.stacks.close()
@@ -155,13 +155,13 @@ class Restarts:
         self._failures = FailureReports(emit)
         self._started: Micros = 0
         self._failing: Micros = 0
-        """Since when runners have not got to work; 0 while they do."""
+        """Since when no runner has got to work; 0 while one works."""
         self._pause = 0.0
         self._child: RunnerProcess | None = None
 
     @property
     def failing(self) -> bool:
-        """Whether no runner can be kept alive, for another reason than the store: a new process may help."""
+        """Whether the runner cannot be kept alive, for another reason than the store."""
         return self._failing != 0 and since_boot() - self._failing > FAILING_AFTER and not self._works
 
     @property

@@ -37,8 +37,13 @@ async def lead(state: SupervisorState) -> None:
     try:
         await coordinator.run()
     finally:
-        with contextlib.suppress(StoreUnavailable, TimeoutError):
-            await asyncio.wait_for(coordinator.resign(), RESIGN_SECONDS)
+        await resign(coordinator)
+
+
+async def resign(coordinator: Coordinator) -> None:
+    """Give up leadership; if the store does not answer in time, the term expires by itself."""
+    with contextlib.suppress(StoreUnavailable, TimeoutError):
+        await asyncio.wait_for(coordinator.resign(), RESIGN_SECONDS)
 
 
 async def relay(state: SupervisorState) -> None:

@@ -61,7 +61,7 @@ class SupervisorState:
         return None if address is None else open_blobs(address)
 
     def retry(self, type_: str) -> StoredPolicy:
-        """How a type is retried, as far as it can be said without running its app's code."""
+        """The retry policy of a type, as far as it needs no code of the app."""
         assert self._opened is not None
         return self._opened[1].retries.get(type_, DEFAULT_POLICY)
 

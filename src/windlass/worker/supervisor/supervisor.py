@@ -27,7 +27,7 @@ from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, until_empty, watch_schema
 from windlass.worker.supervisor.state import SupervisorState
 from windlass.worker.supervisor.watch import Watch
-from windlass.worker.through_server import open_worker_store
+from windlass.worker.through_server import ask_lease, open_worker_store
 
 KILL_AFTER = 5.0
 """A runner that should have ended is killed this many seconds after its drain time, or after its socket closed."""
@@ -71,6 +71,18 @@ class Supervisor:
     async def work(self) -> int:
         """Until stopped: the exit code."""
         health = await self._open_health()
+        try:
+            known = await ask_lease(self._config, self._stopping, self._emit)
+            if known is not None:
+                self._config = self._state.config = known
+                await self._work()
+        finally:
+            await health.stop()
+        if self._problem is not None:
+            raise self._problem
+        return 0
+
+    async def _work(self) -> None:
         keepers = [asyncio.create_task(self._keep_runner()) for _ in range(self._config.processes)]
         services = asyncio.create_task(self._serve())
         timekeeping = asyncio.create_task(keep_time(self._children))
@@ -87,10 +99,6 @@ class Supervisor:
             timekeeping.cancel()
             await self._unregister()
             watchdog.cancel()
-            await health.stop()
-        if self._problem is not None:
-            raise self._problem
-        return 0
 
     def stop(self) -> None:
         """The first call starts the drain, the second ends it."""
@@ -104,7 +112,7 @@ class Supervisor:
         stop.cancel()
         for task in done:
             if task is not stop:
-                task.result()  # a part that ended by itself has failed: let it be seen
+                task.result()  # a part that ended by itself has failed: raise its error
 
     # Runners.
 
@@ -139,7 +147,7 @@ class Supervisor:
             child.kill()
         await asyncio.wait([listening, dying])
         if not listening.cancelled():
-            listening.result()  # let a failure of ours be seen
+            listening.result()  # raise an internal error
 
     async def _finish(self, listening: asyncio.Task[None]) -> None:
         """Finish handling the last messages; a worker that stops opens no lease for a dead runner."""
@@ -278,15 +286,12 @@ class Supervisor:
             await self._registration.unregister(UNREGISTER_SECONDS if answers else SHORT_UNREGISTER)
 
     async def _open_health(self) -> Health:
-        health = Health(self._live, self._ready, started=lambda: self._started, metrics=self._metrics.expose)
+        health = Health(self._ready, started=lambda: self._started, metrics=self._metrics.expose)
         if self._config.health is not None:
             await health.start(*self._config.health)
         return health
 
-    def _live(self) -> bool:
-        """Whether a restart would help: not while the store is away. A loop that hangs does not answer at all."""
-        return not any(each.failing for each in self._restarts)
-
     def _ready(self) -> bool:
-        """The store answers, a lease is held, and no drain is on."""
-        return self._leases.current() and self._leases.held() and not self._stopping.is_set()
+        """The store answers, a lease is held, no drain is on, and every runner can be kept alive."""
+        failing = any(each.failing for each in self._restarts)
+        return self._leases.current() and self._leases.held() and not self._stopping.is_set() and not failing

@@ -5,6 +5,7 @@ from collections.abc import Set
 from random import Random
 
 from windlass.core.events import RunnerBlocked, RunnerHung
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import to_claimed
 from windlass.core.jobs.outcome import Policy, decide, requeue
 from windlass.core.moments import SECOND, Micros
@@ -29,7 +30,7 @@ HANDSHAKE_SECONDS = 0.002
 
 
 class Watch:
-    """Looks at every runner twice a second; of `processes` also whether their loops turn."""
+    """Checks every runner twice a second; of `processes` also their event loops."""
 
     def __init__(self, state: SupervisorState, processes: Set[RunnerProcess] = frozenset()) -> None:
         self._state = state
@@ -37,7 +38,7 @@ class Watch:
         self._forwarded: set[CancelRequest] = set()
         self._random = Random()
         self._ended_on: Micros = 0
-        """The last round."""
+        """When the last round ended."""
 
     async def run(self) -> None:
         """Until cancelled, whatever fails: the runners work, and the next round is near."""
@@ -59,13 +60,17 @@ class Watch:
             await self._check_hung(child)
 
     async def _forward_cancels(self) -> None:
+        """Forward each request once its runner shows the attempt in its table: before that the runner ignores it."""
         if not any(True for child in self._state.runners for _ in child.table.held()):
             return  # without held jobs there is nothing to cancel
-        serving, wanted = self._state.serving, await self._state.store.leases.cancels(self._state.id)
-        for cancel in wanted:
-            if cancel not in self._forwarded and cancel.runner in serving:
-                serving[cancel.runner].channel.send(Cancel(cancel.id, cancel.attempt))
-        self._forwarded = set(wanted)
+        wanted = await self._state.store.leases.cancels(self._state.id)
+        serving, held = self._state.serving, set[tuple[str, JobId, int]]()
+        for runner in {cancel.runner for cancel in wanted} & serving.keys():
+            held |= {(runner, entry.id, entry.attempt) for entry in serving[runner].table.held()}
+        found = {cancel for cancel in wanted if (cancel.runner, cancel.id, cancel.attempt) in held}
+        for cancel in found - self._forwarded:
+            serving[cancel.runner].channel.send(Cancel(cancel.id, cancel.attempt))
+        self._forwarded = found
 
     async def _check_hung(self, child: RunnerProcess) -> None:
         """Report a handler that blocks the loop; past its timeout kill its runner, which cannot do it itself."""
@@ -83,7 +88,7 @@ class Watch:
                     runner=child.runner or "",
                     pid=child.pid,
                     seconds=(now - tick) / SECOND,
-                    # The youngest first: the loop turned until one of them began.
+                    # The latest start first: the loop ran until then.
                     jobs=tuple(entry.id for entry in sorted(started, key=lambda e: -e.since)[:3]),
                     where=await child.stacks.ask(child.pid),
                 )
@@ -91,9 +96,10 @@ class Watch:
 
     async def _end_hung(self, child: RunnerProcess, overdue: list[Entry]) -> None:
         ids = [entry.id for entry in overdue]
+        jobs = await self._state.store.operator.get(ids)
         where = await child.stacks.ask(child.pid)
         self._state.emit(RunnerHung(runner=child.runner or "", pid=child.pid, jobs=tuple(ids), where=where))
-        for job in await self._state.store.operator.get(ids):
+        for job in jobs:
             if job is not None:
                 claimed, outcome = to_claimed(job), timed_out(round((job.timeout or 0) * SECOND))
                 settlement = decide(claimed, outcome, Policy(self._state.retry(job.type)), self._random)

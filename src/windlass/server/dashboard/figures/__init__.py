@@ -1,1 +1,1 @@
-"""Figures of the dashboard: histograms, sparklines, the states of a job."""
+"""Figures of the dashboard: plots, histograms, sparklines, graphs, trees, and the history of a job."""

@@ -1,4 +1,4 @@
-"""A graph as a picture: boxes in rows, each below those that it waits for. Made here, so it needs no script."""
+"""A graph as SVG, drawn on the server: boxes in rows, each below those that it waits for."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Picture(msgspec.Struct, frozen=True):
     """Boxes that stand for several nodes."""
     left_out: int
     words: str
-    """For those that do not see it."""
+    """The text alternative."""
 
 
 def graph_picture(nodes: Sequence[FlowNode], hidden: int = 0) -> Picture:

@@ -1,4 +1,4 @@
-"""The states of a job as a machine: how often it was in each, for how long, and where it is now."""
+"""The states of a job as a state machine: how often and how long it was in each, and the current one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
-from windlass.server.dashboard.history import Phase
+from windlass.server.dashboard.figures.history import Phase
 
 WAITS = (Status.SCHEDULED, Status.BLOCKED)
 ENDS = (Status.COMPLETED, Status.DEAD, Status.CANCELLED)
@@ -18,24 +18,22 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     status: str
     times: int = 0
-    """How often it was in it; 0: not yet."""
+    """How often the job was in this state; 0: not yet."""
     seconds: float | None = None
-    """In all; None for a moment."""
+    """The total time in this state; None for a moment."""
     since: datetime | None = None
-    """When it entered it last."""
+    """When the job last entered this state."""
     is_now: bool = False
 
 
 def machine(job: Job, phases: Sequence[Phase]) -> list[Node]:
-    """The states in the order in which a job goes through them, with the one it goes back to if it failed."""
+    """The states in the order in which a job passes them; `failed` only if the job had it."""
     used = {each.state or each.status for each in phases} | {str(job.status)}
     order = [each for each in WAITS if each in used]
     order += [Status.PENDING, Status.RUNNING]
     order += [Status.FAILED] if Status.FAILED in used else []
     order += [each for each in ENDS if each == job.status] or [Status.COMPLETED]
-    return [
-        _node(job, status, [each for each in phases if (each.state or each.status) == status]) for status in order
-    ]
+    return [_node(job, status, phases) for status in order]
 
 
 def _node(job: Job, status: Status, phases: Sequence[Phase]) -> Node:

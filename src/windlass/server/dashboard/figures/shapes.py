@@ -59,7 +59,7 @@ def columns(times: Histogram) -> Columns | None:
 
 
 def _around(first: int, last: int) -> tuple[int, int]:
-    """Wide enough to compare columns by eye."""
+    """At least MIN_COLUMNS columns, so that they can be compared by eye."""
     while last - first + 1 < MIN_COLUMNS:
         first, last = max(0, first - 1), min(len(EDGES), last + 1)
     return first, last

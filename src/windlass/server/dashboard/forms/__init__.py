@@ -1,1 +1,1 @@
-"""Forms of the dashboard: made from schemas, checked field by field, and safe between two operators."""
+"""Forms of the dashboard: made from schemas, checked field by field, refused if the target has changed since."""

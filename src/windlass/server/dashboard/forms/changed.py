@@ -1,4 +1,4 @@
-"""Two operators at once: what changed between the page that a form was on and the change that it asked for."""
+"""Concurrent operators: the differences between what the page of a form showed and the current state."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,10 +10,10 @@ from windlass.client.verbs.audit import AuditEntry
 from windlass.core.jobs.job import Job
 from windlass.core.text import cut
 from windlass.errors import ChangedSince
-from windlass.server.audit import AuditQuery, list_audit
+from windlass.server.api.audit import AuditQuery, list_audit
+from windlass.server.api.queues import QueueRecord
+from windlass.server.api.schedule_records import ScheduleRecord
 from windlass.server.dashboard.page import Reply, Shown, View
-from windlass.server.queues import QueueRecord
-from windlass.server.schedules import ScheduleRecord
 
 MAX_VALUE = 200
 MAX_STATES = 40
@@ -22,7 +22,7 @@ State = dict[str, str]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One field that is not what it was."""
+    """One field that has changed."""
 
     name: str
     was: str
@@ -70,7 +70,7 @@ def _digest(value: Any) -> str:
 
 
 def text_of(state: State) -> str:
-    """For a hidden field of a form."""
+    """A state as text, for a hidden field of a form."""
     return msgspec.json.encode({name: cut(value, MAX_VALUE) for name, value in state.items()}).decode()
 
 
@@ -91,7 +91,7 @@ def differences(was: str, now: State) -> list[Difference]:
 async def unless_changed(
     view: View, change: Awaitable[Reply], state: Callable[[], Awaitable[State]], target: Mapping[str, str]
 ) -> Reply:
-    """The reply to a change, or a page that says what another change did meanwhile: nothing is done then."""
+    """The reply to a change; after ChangedSince, a page with the differences."""
     try:
         return await change
     except ChangedSince:
@@ -101,7 +101,7 @@ async def unless_changed(
 
 
 async def _by(view: View, name: str) -> AuditEntry | None:
-    """The last action on it, for those who may read the audit."""
+    """The last action on it, for tokens that may read the audit."""
     if not view.allows("admin"):
         return None
     entries: list[AuditEntry] = (await view.ask(list_audit, query=AuditQuery(limit=50))).body.entries

@@ -11,20 +11,21 @@ from windlass.core.moments import SECOND, duration
 from windlass.core.text import cut
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, UnknownTask, WindlassError
+from windlass.server.api.enqueue import JobReceipt, JobRequest, enqueue_job
+from windlass.server.api.jobs import get_job
+from windlass.server.api.requests import IDEMPOTENCY_KEY
+from windlass.server.api.stats import TypeRecord, list_types
 from windlass.server.dashboard.forms.fields import (
     Field,
     as_text,
     fields_of,
     filled,
+    known_task,
     read_fields,
     read_json,
     with_error,
 )
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View
-from windlass.server.enqueue import JobReceipt, JobRequest, enqueue_job
-from windlass.server.jobs import get_job
-from windlass.server.requests import IDEMPOTENCY_KEY
-from windlass.server.stats import TypeRecord, list_types
 
 OPTIONS = ("queue", "priority", "delay", "tenant", "tags")
 MAX_TYPES = 1_000
@@ -33,11 +34,11 @@ MAX_COPIED = 16 * 1024
 
 
 class Draft(msgspec.Struct, kw_only=True):
-    """A form as it is filled in."""
+    """A form and its values."""
 
     type: str = ""
     known: bool = False
-    """Whether the server knows the task, and so its arguments."""
+    """Whether the form has a field for each argument."""
     fields: list[Field] = []
     payload: str = "{}"
     """The whole payload, if the task is not known."""
@@ -49,7 +50,7 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 async def show_form(view: View) -> Reply:
-    """The choice of a type, or the form of one; with `job`, filled with what that job has."""
+    """The choice of a type, or the form of one; with `job`, filled with the values of that job."""
     if source := view.asked("job"):
         return await _copied(view, source)
     draft = await _draft(view, view.asked("type").strip())
@@ -74,24 +75,23 @@ async def _copied(view: View, id_: str) -> Reply:
 
 async def _draft(view: View, type_: str) -> Draft:
     draft = Draft(type=type_, nonce=new_id())
-    if type_ in view.app.registry:
-        signature = view.app.registry.get(type_).signature
-        schema = signature.json_schema()
+    if (task := known_task(view, type_)) is not None:
+        schema = task.signature.json_schema()
         draft.known = not schema["additionalProperties"]
-        draft.fields = fields_of(schema, signature.defaults) if draft.known else []
+        draft.fields = fields_of(schema, task.signature.defaults) if draft.known else []
     return draft
 
 
 async def _page(view: View, draft: Draft) -> Reply:
     types: list[TypeRecord] = (await view.ask(list_types)).body.types
     context = {"draft": draft, "types": types[:MAX_TYPES], "has_tasks": bool(view.app.tasks)}
-    context["knows"] = draft.type in view.app.registry
+    context["knows"] = known_task(view, draft.type) is not None
     title = f"Enqueue {cut(draft.type, 60)}" if draft.type else "Enqueue a job"
     return Shown("enqueue.html", title, context, 422 if draft.errors else 200)
 
 
 async def enqueue(view: View) -> Reply:
-    """Enqueue the job of the form, or show the form again with what is wrong beside each field."""
+    """Enqueue the job of the form, or show the form again with errors beside its fields."""
     draft = await _draft(view, view.given("type").strip())
     draft.nonce = view.given("nonce") or draft.nonce
     draft.options = {name: view.given(name).strip() for name in OPTIONS}
@@ -126,7 +126,7 @@ def _whole(draft: Draft) -> Any:
 
 
 def _options(draft: Draft) -> dict[str, Any]:
-    """The options that are filled in; what cannot be read is an error beside its field."""
+    """The options that are filled in; one that cannot be read is noted as an error of its field."""
     given = {name: text for name, text in draft.options.items() if text}
     found: dict[str, Any] = {name: given[name] for name in ("queue", "tenant") if name in given}
     try:

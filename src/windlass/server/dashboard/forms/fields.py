@@ -7,15 +7,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from windlass.client.tasks.task import Definition
 from windlass.core.codec import check_json
 from windlass.core.text import cut
 from windlass.errors import InvalidPayload
-from windlass.server.enqueue import parse_value
+from windlass.server.api.enqueue import parse_value
+from windlass.server.api.stats import sees_task
+from windlass.server.dashboard.page import View
 
 Kind = Literal["text", "integer", "number", "boolean", "choice", "json"]
 SIMPLE: dict[str, Kind] = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}
 PREFIX = "arg."
-"""Before the name of an argument in a form, so that it is no other field."""
+"""Prefix of the names of arguments in a form, apart from its other fields."""
 _TOP = re.compile(r"[^.\[]+")
 
 
@@ -29,13 +32,19 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     hint: str = ""
     text: str = ""
-    """What is in it."""
+    """Its content."""
     error: str = ""
 
     @property
     def key(self) -> str:
         """Its name in the form."""
         return PREFIX + self.name
+
+
+def known_task(view: View, type_: str) -> Definition | None:
+    """The task of a type; None if the server does not know it, or the token does not cover it."""
+    task = view.app.registry.get(type_) if type_ in view.app.registry else None
+    return task if task is not None and sees_task(view.caller.rights, task) else None
 
 
 def fields_of(schema: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[Field]:
@@ -95,7 +104,7 @@ def as_text(value: Any) -> str:
 
 
 def read_fields(fields: list[Field], form: Mapping[str, str]) -> tuple[dict[str, Any], list[Field]]:
-    """The arguments that a form gives, and its fields as they were filled in, each with what is wrong with it."""
+    """The arguments of a form, and its fields as they were filled in, each with its error."""
     given: dict[str, Any] = {}
     seen = []
     for field in fields:
@@ -130,7 +139,7 @@ def _value(field: Field, text: str) -> Any:
 
 
 def read_json(text: str, name: str) -> Any:
-    """A JSON value of a form, strictly: without NaN, and with numbers that every store keeps."""
+    """A JSON value of a form, parsed strictly: without NaN, and with numbers that every store keeps exactly."""
     value = parse_value(text.strip().encode(errors="replace"), name)
     check_json(value, name)
     return value

@@ -1,4 +1,4 @@
-"""The change of a job: what the form says, and what is wrong with it, field by field."""
+"""The form that changes a job: its values, and its errors by field."""
 
 import hashlib
 from collections.abc import Callable
@@ -9,13 +9,13 @@ import msgspec
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, duration
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
+from windlass.server.api.jobs import JobPatch
 from windlass.server.dashboard.forms.fields import as_text, read_json
 from windlass.server.dashboard.page import View
-from windlass.server.jobs import JobPatch
 from windlass.server.problem import Refused
 
 MAX_EDITABLE = 16 * 1024
-"""Characters of a payload that a form has."""
+"""Characters of a payload that can be edited in a form."""
 FIELDS = ("queue", "priority", "delay", "payload")
 
 
@@ -33,7 +33,7 @@ class JobForm(msgspec.Struct, kw_only=True):
 
 
 def form_of(view: View, job: Job) -> JobForm:
-    """The form with what the job has."""
+    """The form with the values of the job."""
     text = as_text(job.payload) if view.caller.sees_payloads else None
     if text is not None and len(text) > MAX_EDITABLE:
         text = None
@@ -50,7 +50,7 @@ def sent_form(view: View) -> JobForm:
 
 
 def patch_of(view: View, form: JobForm) -> JobPatch:
-    """What the form changes: fields that are as they were are not sent. Errors are noted beside their fields."""
+    """The changed fields of the form. Errors are noted by field."""
     patch = JobPatch()
     if form.queue != view.given("queue_was"):
         patch.queue = form.queue

@@ -1,4 +1,4 @@
-"""One schedule: next runs and last ones, and a form that changes it beside what the code says."""
+"""One schedule: next and last runs, and a form with the declared values."""
 
 from typing import Any
 
@@ -6,15 +6,16 @@ import msgspec
 
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput
+from windlass.server.api.enqueue import parse_value
+from windlass.server.api.job_list import JobQuery
+from windlass.server.api.jobs import JobRecord, list_jobs
+from windlass.server.api.schedule_records import SchedulePatch, ScheduleRecord
+from windlass.server.api.schedules import change_schedule, get_schedule
 from windlass.server.dashboard.forms.changed import State, state_of_schedule, text_of, unless_changed
 from windlass.server.dashboard.forms.fields import as_text
 from windlass.server.dashboard.forms.job_change import MAX_EDITABLE
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View
 from windlass.server.dashboard.render import span
-from windlass.server.enqueue import parse_value
-from windlass.server.job_list import JobQuery
-from windlass.server.jobs import JobRecord, list_jobs
-from windlass.server.schedules import SchedulePatch, ScheduleRecord, change_schedule, get_schedule
 
 RUNS = 10
 FIELDS = {
@@ -29,7 +30,7 @@ CHOICES = {"catch_up": ("one", "all", "none"), "overlap": ("yes", "no")}
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting: what holds, what the code says, what an operator changed, and what was typed."""
+    """One setting: the effective value, the declared one, the operator's, and what was typed."""
 
     name: str
     title: str
@@ -95,7 +96,7 @@ def _said(name: str, value: Any) -> str:
 
 
 def _payload(view: View, schedule: ScheduleRecord, errors: dict[str, str]) -> str | None:
-    """The arguments for the form; None if they are not seen, or too large."""
+    """The arguments for the form; None if they are hidden, or too large."""
     if errors and "payload" in view.form:
         return view.given("payload").replace("\r\n", "\n")
     held = schedule.settings
@@ -106,7 +107,7 @@ def _payload(view: View, schedule: ScheduleRecord, errors: dict[str, str]) -> st
 
 
 async def change(view: View) -> Reply:
-    """Change settings, or return to the code's."""
+    """Change settings, or reset them to the declared ones."""
     name, seen = view.path["name"], view.given("seen")
 
     async def state() -> State:
@@ -128,7 +129,7 @@ async def change(view: View) -> Reply:
 
 def _patch(view: View) -> SchedulePatch:
     names = (*FIELDS, "job")
-    patch = SchedulePatch(reset=[each for each in view.form.get("reset", ()) if each in names])
+    patch = SchedulePatch(reset=tuple(each for each in view.form.get("reset", ()) if each in names))
     for name in FIELDS:
         if text := view.given(name).strip():
             setattr(patch, name, text == "yes" if name == "overlap" else text)

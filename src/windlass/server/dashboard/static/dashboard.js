@@ -1,4 +1,4 @@
-// The dashboard in a browser. Pages work without it; with it they stay up to date, show local times, and know keys.
+// The dashboard in a browser: live updates, local times and keys. Pages work without it.
 import { morph } from "./morph.js";
 import { showTimes } from "./times.js";
 import { bindKeys } from "./keys.js";
@@ -18,8 +18,8 @@ let nextRefresh = 0;
 let refreshing = false;
 let changed = false;
 
-// Live updates: the page is fetched again and morphed into the one that is shown. It is, every few seconds, and soon
-// after an event: at most once a second, and for at most a tenth of the time.
+// Live updates: the page is fetched again and morphed into the one that is shown, every few seconds and soon after an
+// event: at most once a second, and for at most a tenth of the time.
 async function refresh() {
   clearTimeout(timer);
   if (refreshing) return;
@@ -48,14 +48,14 @@ function refreshSoon() {
 }
 
 async function fetchPage() {
-  let response;
+  let response, text;
   try {
     response = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "follow", cache: "no-store" });
+    text = await response.text();
   } catch {
     return warn("The server does not answer");
   }
   if (response.redirected && new URL(response.url).pathname !== location.pathname) return warn("You are logged out: open the page again");
-  const text = await response.text();
   const page = new DOMParser().parseFromString(text, "text/html");
   const fresh = page.getElementById("main");
   const failing = main.querySelector("[role=alert]") !== null;
@@ -71,7 +71,7 @@ async function fetchPage() {
 }
 
 function warn(text) {
-  alarm.textContent = `${text}. What you see is from ${lastGood.toLocaleTimeString()}; this page goes on trying.`;
+  alarm.textContent = `${text}. What you see is from ${lastGood.toLocaleTimeString()}; this page keeps trying.`;
   alarm.hidden = false;
 }
 

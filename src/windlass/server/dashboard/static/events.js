@@ -1,6 +1,6 @@
-// Events of the server, while the page is visible. Where there are none, the page's timer is enough.
+// Events of the server, while the page is visible. Without them, the timer of the page is enough.
 
-const NAMES = ["job.completed", "job.dead", "job.cancelled", "job.failed", "job.changed", "queue.changed", "schedule.changed", "stream.gap"];
+const NAMES = ["job.completed", "job.dead", "job.cancelled", "flow.completed", "flow.dead", "flow.cancelled", "job.failed", "job.changed", "queue.changed", "schedule.changed", "stream.gap"];
 const AGAIN_MILLISECONDS = 10000;
 const { root = "", live = "" } = document.documentElement.dataset;
 const polls = live === "poll";
@@ -15,7 +15,7 @@ export function listen(job, changed) {
     source = new EventSource(`${root}/api/v1/events${job ? `?job=${encodeURIComponent(job)}` : ""}`);
     for (const name of NAMES) source.addEventListener(name, changed);
     source.addEventListener("stream.ended", () => later(open));
-    // A broken connection is opened again by the browser, an answer that is no stream is not.
+    // The browser opens a broken connection again, but not after an answer that is no stream.
     source.addEventListener("error", () => source?.readyState === EventSource.CLOSED && later(open));
     source.addEventListener("open", () => document.documentElement.setAttribute("data-events", "open"));
   };

@@ -1,4 +1,4 @@
-// Makes one element like another and keeps what people have: focus, ticks, open details, scroll positions.
+// Makes one element like another, and keeps focus, ticks, open details and scroll positions.
 
 /** The name by which an element is found again among its siblings. */
 function keyOf(node) {
@@ -32,7 +32,7 @@ function morphAttributes(old, fresh) {
   }
 }
 
-/** Attributes that belong to the person at the screen. */
+/** Attributes that the user changes. */
 function ownAttributes(element) {
   if (element.nodeName === "DETAILS") return ["open"];
   if (element.hasAttribute("data-follow")) return ["data-followed"];
@@ -50,7 +50,7 @@ function morphChildren(old, fresh) {
   let current = old.firstChild;
   for (const child of [...fresh.childNodes]) {
     const key = keyOf(child);
-    // A keyed element that the new page does not have goes, so that its neighbours stay where they are.
+    // A keyed element that the new page does not have is removed, so that its neighbours are not moved.
     while (current && keyOf(current) && !wanted.has(keyOf(current))) current = removed(current);
     const found = key ? keyed.get(key) : current && !keyOf(current) && isSame(current, child) ? current : null;
     if (found && isSame(found, child)) {

@@ -1,10 +1,10 @@
-// What a person looks at, reads or presses stays where it is while the page changes around it.
+// Keeps scroll positions over an update, and ignores presses on what an update moved under the pointer.
 
 const GUARD_MILLISECONDS = 700;
 let pointer = null;
 let guardedUntil = 0;
 
-/** Make a change of `main`: log boxes that showed their end still do, and a press on what moved in is not taken. */
+/** Change `main`: log boxes at their end stay there, and presses on what moved under the pointer are ignored. */
 export function keepPlace(main, change) {
   const followed = [...main.querySelectorAll("[data-follow]")].filter(isAtEnd);
   const before = underPointer(main);
@@ -28,7 +28,7 @@ function isAtEnd(box) {
   return box.scrollHeight - box.scrollTop - box.clientHeight < 8;
 }
 
-/** A person does not react to a change sooner than this: the press was meant for what was there before. */
+/** A reaction to an update takes longer than this: the press was meant for what was there before. */
 export function guardPresses(main) {
   document.addEventListener("pointermove", (event) => { pointer = [event.clientX, event.clientY]; }, { passive: true });
   document.addEventListener("click", (event) => {

@@ -17,7 +17,7 @@ export function suggest(field) {
       const texts = await response.json();
       list.replaceChildren(...texts.map((text) => Object.assign(document.createElement("option"), { value: text })));
     } catch {
-      list.replaceChildren(); // a search works without
+      list.replaceChildren(); // the search works without suggestions
     }
   };
   const soon = () => {

@@ -13,9 +13,9 @@ import msgspec
 from windlass.errors import InvalidOption, WindlassError
 from windlass.store.callers import is_of, of_django, of_sqlalchemy, require_loop, shown
 from windlass.store.drive import drive
-from windlass.store.postgres.connection.access import Server, identify
 from windlass.store.postgres.connection.db import Db, Statement, Statements, named, numbered
 from windlass.store.postgres.connection.paramstyle import ByAsyncCursor, ByAsyncpg, ByCursor, BySqlalchemy
+from windlass.store.postgres.connection.server import Server, identify
 from windlass.store.postgres.connection.trouble import NOT_THERE, RETRIED, state_of, translate
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Deadlines: a call that is too late is cancelled on the server, whose answer tells whether it was done."""
+"""Deadlines: a call that is too late is cancelled on the server, whose answer says whether it was done."""
 
 import asyncio
 

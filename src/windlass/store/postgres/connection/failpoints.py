@@ -61,7 +61,7 @@ class WatchedCommits:
 
 @contextlib.contextmanager
 def _cut_off(session: Session) -> Iterator[None]:
-    """Turn a fault into a connection that is lost during the commit: only the server knows the outcome."""
+    """Turn a fault into a connection that is lost during the commit: its outcome is unknown."""
     try:
         yield
     except asyncpg.InternalServerError as fault:

@@ -18,8 +18,9 @@ from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.drive import running_loop
-from windlass.store.postgres.connection.access import Access, Server
+from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.server import Server
 from windlass.store.postgres.connection.session import Session
 
 SLACK_SECONDS = 0.001

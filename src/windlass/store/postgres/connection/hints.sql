@@ -1,3 +1,3 @@
 -- name: notify
 -- Wake workers of these queues.
-SELECT :notify(:channel::text, queue)::text FROM unnest(:queues::text[]) AS told (queue)
+SELECT :notify(:channel::text, queue)::text FROM unnest(:queues::text[]) AS hinted (queue)

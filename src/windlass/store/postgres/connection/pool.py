@@ -76,7 +76,7 @@ class Pool:
             session = await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._give_to_next(waiter.result())  # our waiter had come: pass it on
+                self._give_to_next(waiter.result())  # a session came as well: pass it on
             raise
         if session is not None and session.alive:
             return session

@@ -19,7 +19,7 @@ DEFAULT_BUCKETS = 16
 SKEW: Micros = SECOND // 2
 """By how much the clocks of a cluster's nodes may differ: YugabyteDB tolerates as much."""
 MAX_TRANSACTION: Micros = 10 * SECOND
-"""What a transaction takes at most. The jobs of a longer one, a caller's, may be found late."""
+"""How long a transaction may take. Jobs of a longer one, which can only be a caller's, may be found late."""
 LOOKBACK: Micros = 2 * MAX_TRANSACTION + SKEW
 
 _SERVER_MICROS = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -38,14 +38,16 @@ class Profile(msgspec.Struct, frozen=True):
     """Above all transactions that have begun."""
     notify: str = "pg_notify"
     skew: Micros = 0
-    sweep_every: Micros = 1 * SECOND
-    """How often a claim rescans from the watermark, however well jobs flow."""
+    rescan_every: Micros = 1 * SECOND
+    """How often a claim from unlimited queues rescans from the watermark, however well jobs flow."""
     partitions: bool = True
     """Whether history is dropped by whole partitions."""
     advisory_locks: bool = True
+    lock_timeouts: bool = True
+    """Whether a lock_timeout ends waits for rows; else the client does (connection/access.py)."""
     one_clock: bool = True
     settings: Mapping[str, str] = {}
-    """Of its sessions, besides those of all."""
+    """Session settings in addition to those of every profile."""
     lost: tuple[str, ...] = ()
     """Error classes after which the outcome of a commit is unknown, besides those of a lost connection."""
 
@@ -78,9 +80,10 @@ YUGABYTEDB = Profile(
     notify="concat",
     skew=SKEW,
     # Watermarks are behind by the lookback: a rescan reads all that ended in that time.
-    sweep_every=LOOKBACK // 2,
+    rescan_every=LOOKBACK // 2,
     partitions=False,
     advisory_locks=False,
+    lock_timeouts=False,
     one_clock=False,
     settings={"idle_in_transaction_session_timeout": str(MAX_TRANSACTION // 1000)},
     lost=("XX",),

@@ -50,7 +50,7 @@ _ADVICE = {
     "53300": "raise max_connections, use PgBouncer, or run fewer runners",
     "53100": "the server's disk is full",
     "25006": "this server is read-only; name the primary, or all hosts with target_session_attrs=read-write",
-    LOCK_NOT_HAD: "a transaction that stays open holds a part of it; `windlass doctor` names who has one",
+    LOCK_NOT_HAD: "another transaction holds rows that it needs; `windlass doctor` names open transactions",
     CANCELLED: "a statement_timeout of the server or of this role is too short",
 }
 
@@ -104,7 +104,7 @@ def translate(
 def _tls_advice(error: BaseException) -> str | None:
     """Advice if the TLS handshake fails."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return "name who has signed it with sslrootcert, and the host as the certificate does"
+        return "name the CA certificate with sslrootcert, and the host as in the server's certificate"
     if isinstance(error, ConnectionError) and "rejected SSL upgrade" in str(error):
         return "the server does not speak TLS: set ssl = on there, or another sslmode in the address"
     return None

@@ -22,7 +22,7 @@ async def check_retention(db: Db) -> AsyncIterator[Finding]:
     yield warning(
         "retention",
         f"{many} should have been dropped up to {show_duration(since)} ago",
-        "a coordinator drops them: is a worker running? A transaction that stays open keeps it from that",
+        "a coordinator drops them: is a worker running? A transaction that stays open prevents it",
     )
 
 
@@ -32,18 +32,18 @@ async def check_contents(db: Db) -> AsyncIterator[Finding]:
     for queue, status, kept, counted in wrong:
         yield problem(
             "contents",
-            f"queue {queue!r} has {counted:,} {status} jobs, and its tallies say {kept:,}",
+            f"queue {queue!r} has {counted:,} {status} jobs, and its counts say {kept:,}",
             "rows were changed past Windlass; counts are wrong by that much, and no job is lost",
         )
     hidden = (await db.rows("examine_hidden"))[0][0]
     if hidden:
         yield warning(
             "contents",
-            f"{hidden:,} pending jobs lie below the watermark from which claims begin",
+            f"{hidden:,} pending jobs are below the watermark at which claims begin",
             "the coordinator finds them within a minute; look again",
         )
     if not wrong and not hidden:
-        yield ok("contents", "the tallies agree with the jobs, and no pending job is hidden")
+        yield ok("contents", "the counts agree with the jobs, and no pending job is hidden")
 
 
 async def check_idempotency_keys(db: Db) -> AsyncIterator[Finding]:

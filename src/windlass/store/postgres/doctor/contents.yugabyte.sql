@@ -1,4 +1,4 @@
--- name: examine_overdue
+-- replaces: examine_overdue
 -- Whether finished jobs are kept whose retention ended long ago, and since when at most.
 SELECT NULL::bigint, max(:now - head.drop_at) FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
     SELECT drop_at FROM windlass.history WHERE bucket = part.bucket ORDER BY drop_at LIMIT 1

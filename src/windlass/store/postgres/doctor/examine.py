@@ -8,13 +8,13 @@ from functools import partial
 from windlass.core.stats.meter import METER_RETENTION
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
-from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.repeated_reads import repeat
 from windlass.store.postgres.connection.requirements import is_cluster
+from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import is_conflict, translate
 from windlass.store.postgres.doctor.cluster import check_buckets, check_cluster, check_conflicts

@@ -1,4 +1,4 @@
--- name: census_totals
+-- replaces: census_totals
 -- The newest moment in the store, by the last hundred ids of each bucket, and the number of dead jobs.
 SELECT (
     SELECT max(moment) FROM (

@@ -11,11 +11,11 @@ import asyncpg
 
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.store.doctor import Finding, note, ok, problem, warning
-from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.hints import why_no_hints
+from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.connection.session import Session
 from windlass.version import __version__
 
@@ -96,13 +96,13 @@ async def check_role(db: Db) -> AsyncIterator[Finding]:
     if settings["standby"]:
         yield problem(
             "role",
-            "this server is a standby: it can be read, and nothing can be handed in or run",
+            "this server is a standby: it can be read, and no job can be enqueued or run",
             "name the primary in the address, or all hosts with target_session_attrs=read-write",
         )
     elif settings["read_only"] == "on":
         yield problem(
             "role",
-            "default_transaction_read_only is on for this user, database or server: nothing can be handed in or run",
+            "default_transaction_read_only is on for this user, database or server: no job can be enqueued or run",
             "ALTER ROLE or ALTER DATABASE … SET default_transaction_read_only = off",
         )
     else:
@@ -151,7 +151,7 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
     if used > FULL:
         yield warning(
             "wake-up",
-            f"the server's queue of notifications is {used:.0%} full; when it is full, nothing can be handed in",
+            f"the server's queue of notifications is {used:.0%} full; when it is full, no job can be enqueued",
             "a session that listens has had a transaction open for too long: end it (see pg_stat_activity)",
         )
 
@@ -194,7 +194,7 @@ def _holder(kind: str, name: str, age: Micros | None, query: str | None) -> Find
     if kind == "slot":
         return warning(
             "vacuum",
-            f"the replication slot {name!r} holds vacuum back: it keeps what {query} transactions ago was there",
+            f"the replication slot {name!r} holds vacuum back: it keeps rows of {query} transactions ago",
             f"let its standby catch up, or drop it: SELECT pg_drop_replication_slot('{name}')",
         )
     since = f"for {show_duration(age or 0)}"
@@ -230,7 +230,7 @@ async def check_dead_rows(db: Db) -> AsyncIterator[Finding]:
             yield warning(
                 "vacuum",
                 f"{db.schema}.{table} has {dead:,} dead rows beside {live:,} live ones, {when}",
-                f"see who holds vacuum back; else VACUUM {db.schema}.{table}, and give autovacuum more workers",
+                f"see what holds vacuum back; else VACUUM {db.schema}.{table}, and give autovacuum more workers",
             )
     if fine:
         yield ok("vacuum", f"{sum(row[2] for row in tables):,} dead rows in the tables that change with every job")

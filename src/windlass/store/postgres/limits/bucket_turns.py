@@ -18,7 +18,7 @@ from typing import Any
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
-from windlass.store.postgres.connection.access import Server
+from windlass.store.postgres.connection.server import Server
 from windlass.store.records import RowsHeld
 
 ALL_BUCKETS = -1
@@ -60,7 +60,7 @@ class BucketTurns:
         """Until no other claim is in its way; the last time it goes ahead all the same."""
         rows: list[Any] = []
         for attempt in range(MAX_TURNS + 1):
-            began = since_boot()
+            began, waited = since_boot(), self.waited
             turn = self._turn(wide=wide or attempt > 0, forced=attempt == MAX_TURNS)
             rows = await self._claim(claim, {**values, **turn})
             head = _head(rows)
@@ -69,7 +69,7 @@ class BucketTurns:
                 break
             self._server.conflicts.lock_waits += 1
             await pause(attempt)
-            self.waited += since_boot() - began
+            self.waited = waited + since_boot() - began
         return rows
 
     async def _claim(self, claim: Claim, values: Values) -> list[Any]:
@@ -78,12 +78,12 @@ class BucketTurns:
             try:
                 return await claim({**values, "careful": False, "window": values["limit"]})
             except StoreUnavailable as error:
+                # Without an answer too: a cancel request may not reach the server, as behind a load balancer.
                 failed = since_boot()
                 self._careful_until = failed + CAREFUL
-                self.waited += failed - began
-                # Some servers do not end a wait for a row: then there is no answer, and the next claim is careful.
                 if not isinstance(error, RowsHeld):
                     raise
+                self.waited += failed - began
         return await claim({**values, "careful": True, "window": values["limit"] + SPARE})
 
     def _turn(self, *, wide: bool, forced: bool) -> Values:

@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.moments import SECOND, Micros
-from windlass.store.clock import since_boot
-from windlass.store.postgres.limits.throttle import Throttle
+from windlass.core.moments import Micros
+from windlass.store.postgres.limits.throttle import Rescans
 
-SWEEP_EVERY: Micros = 1 * SECOND
 NOWHERE = JobId("00000000-0000-0000-0000-000000000000")
 MAX_SEEN = 10_000
 
@@ -43,9 +41,7 @@ class Cursors:
     def __init__(self) -> None:
         self._seen: dict[Place, Seen] = {}
         self._returns = -1
-        self._swept = 0
-        self._throttle = Throttle()
-        self.flowing = False
+        self._rescans = Rescans()
         self.from_watermark = False
 
     def begin(self, returns: int) -> None:
@@ -53,22 +49,20 @@ class Cursors:
         if returns != self._returns or len(self._seen) > MAX_SEEN:
             self._seen.clear()
             self._returns = returns
-        due = not self.flowing or since_boot() - self._swept >= SWEEP_EVERY
-        self.from_watermark = due and self._throttle.may_run()
+        self.from_watermark = self._rescans.due()
 
     def may_sweep(self) -> bool:
         """Whether a claim that came short may look from the watermarks on as well."""
         if self.from_watermark:
             return False
-        self.from_watermark = self._throttle.may_run()
+        self.from_watermark = self._rescans.may_run()
         return self.from_watermark
 
     def end(self, taken: Iterable[Any], *, fair: bool, flowing: bool) -> None:
         """The claim took these: the next ones are behind them."""
-        self.flowing = flowing
+        self._rescans.flowing = flowing
         if self.from_watermark:
-            self._throttle.done()
-            self._swept = since_boot()
+            self._rescans.done()
             # A claim that ends before its search has not begun here.
             self.from_watermark = False
         for job in taken:

@@ -138,9 +138,11 @@ class _At(msgspec.Struct, frozen=True):
 async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
     """Tenants with pending jobs, from where the last list ended, and round.
 
-    With an old snapshot a list scans all dead entries: then the last list is used for a while.
+    With an old snapshot a list scans all dead entries: then the last list is used for a while, unless it left tenants
+    out and its own have no more jobs.
     """
-    if not turn.throttle.may_run():
+    used_up = turn.after and turn.asked.issuperset(turn.listed)
+    if not turn.throttle.may_run() and not used_up:
         return set(turn.listed)
     most, start = max(MAX_LISTED, jobs), turn.after + NEXT if turn.after else ""
     listed = await _tenants(at, start, most)

@@ -1,4 +1,4 @@
--- name: assign_tenant_queues
+-- replaces: assign_tenant_queues
 -- Assign tenant queues to a portion of the pending jobs at one priority of a fair queue, in the order of all buckets.
 WITH seen AS MATERIALIZED (
     SELECT head.rank, head.id, head.tenant_queue FROM (/*each*/(

@@ -38,7 +38,7 @@ WITH taken AS (
         ) AS two HAVING count(*) > 0
     ) AS head
 ), room AS MATERIALIZED (
-    -- As many as the first says, and one further if who is next knows of a higher limit.
+    -- As many as the limit of the first job allows, and one more if the second has a higher limit.
     SELECT key, first, slots, least(most - cardinality(slots) + (second > most)::integer, :max_admitted::integer) AS looked, CASE
         WHEN cardinality(slots) > 0 THEN ARRAY(
             SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(slots) ORDER BY n
@@ -53,7 +53,7 @@ WITH taken AS (
         ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
     ) AS job
 ), judged AS MATERIALIZED (
-    -- Each by its own limit, as core/slots.py has it: up to the first whose limit is reached.
+    -- Each by its own limit, as core/flow/slots.py has it: up to the first whose limit is reached.
     SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth, CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS slot,
         bool_and(cardinality(slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
     FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered

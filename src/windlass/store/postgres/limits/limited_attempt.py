@@ -97,7 +97,7 @@ class Outcome(msgspec.Struct, frozen=True):
     admit: bool = False
     """Waiting jobs may be admitted first: nothing was claimed."""
     throttled: bool = False
-    """Jobs have stepped throttled: others may go instead."""
+    """Jobs were throttled: others may start instead."""
     found: bool = False
     """Whether there were as many jobs as wanted."""
     grant: Grant | None = None

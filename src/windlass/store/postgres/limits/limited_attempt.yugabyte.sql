@@ -7,7 +7,7 @@ WITH locked AS MATERIALIZED (
 SELECT (SELECT count(*) FROM windlass.due_watermark)::integer, EXISTS (SELECT 1 FROM locked)
     OR NOT EXISTS (SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0)
 
--- name: claim_best
+-- replaces: claim_best
 -- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed. Locked ones are
 -- passed over: a caller's transaction may hold one.
 WITH moment AS MATERIALIZED (
@@ -44,7 +44,7 @@ WITH moment AS MATERIALIZED (
 )
 SELECT * FROM taken
 
--- name: candidates
+-- replaces: candidates
 -- Lock the next pending jobs of a limited queue, the best of all buckets, from the cursors or watermarks on.
 SELECT job.id::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
     job.concurrency_key, job.key_rate

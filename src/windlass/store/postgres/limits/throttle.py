@@ -6,10 +6,10 @@ from windlass.store.clock import since_boot
 SHARE = 20
 """At most 1/20 of the time is spent here, once it takes long."""
 LONG: Micros = SECOND // 100
+"""Faster work is not throttled."""
 MAX_PAUSE: Micros = 60 * SECOND
-"""The longest pause, however long it took: a process that was stopped must not skip it for hours."""
-WEIGHT = 4
-"""The last run counts as 1/4 in the average."""
+"""However long it took: a process that was stopped must not skip it for hours."""
+RESCAN_EVERY: Micros = 1 * SECOND
 
 
 class Throttle:
@@ -18,17 +18,45 @@ class Throttle:
     def __init__(self) -> None:
         self._began = 0
         self._again = 0
-        self._usual: float = 0.0
+        self._last = 0
 
     def may_run(self) -> bool:
         """Whether it may run now; if so, call `done` afterwards."""
         self._began = since_boot()
         return self._began >= self._again
 
-    def done(self) -> None:
-        """It ran: its duration decides when it may run again."""
+    def done(self, waited: Micros = 0) -> None:
+        """It ran: its duration, without what it waited for others, decides when it may run again."""
         ended = since_boot()
-        taken = ended - self._began
+        taken = ended - self._began - waited
         # A single slow run does not count: a plan was made, or the machine was busy.
-        self._usual += (taken - self._usual) / WEIGHT
-        self._again = ended + min(SHARE * taken, MAX_PAUSE) if min(taken, self._usual) > LONG else 0
+        usual, self._last = min(taken, self._last), taken
+        self._again = ended + min(SHARE * usual, MAX_PAUSE) if usual > LONG else 0
+
+
+class Rescans:
+    """When claims of one process from the same queues start at the watermarks instead of the cursors.
+
+    Jobs may be behind a cursor: they were committed late, or another transaction had locked them.
+    """
+
+    def __init__(self, every: Micros = RESCAN_EVERY) -> None:
+        self._every = every
+        self._ended = 0
+        self._throttle = Throttle()
+        self.flowing = False
+        """Whether the last claim got as many jobs as it asked for."""
+
+    def due(self) -> bool:
+        """Whether the next claim rescans: from time to time, and whenever jobs do not flow."""
+        allowed = self._throttle.may_run()
+        return allowed and (not self.flowing or since_boot() - self._ended >= self._every)
+
+    def may_run(self) -> bool:
+        """Whether a claim that came short may rescan as well."""
+        return self._throttle.may_run()
+
+    def done(self, waited: Micros = 0) -> None:
+        """A claim began at the watermarks, and waited for others this long."""
+        self._throttle.done(waited)
+        self._ended = since_boot()

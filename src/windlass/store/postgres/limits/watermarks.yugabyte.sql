@@ -1,4 +1,4 @@
--- name: add_watermarks
+-- replaces: add_watermarks
 -- Add the watermarks of all buckets where there are none, in order, with what claims of the queue lock.
 WITH lock AS (
     INSERT INTO windlass.claim_locks (queue, bucket)
@@ -17,7 +17,7 @@ WHERE NOT EXISTS (
 ORDER BY new.queue, new.sort_priority, part.bucket
 ON CONFLICT DO NOTHING
 
--- name: lower_watermarks
+-- replaces: lower_watermarks
 -- Jobs were put back: lower the watermarks of all buckets, and increment `returns` for a concurrent raise.
 WITH put AS MATERIALIZED (
     SELECT queue, sort_priority, min(rank) AS rank
@@ -37,7 +37,7 @@ ON CONFLICT (queue, sort_priority, bucket) DO UPDATE SET rank = least(watermark.
     SELECT put.rank FROM put WHERE put.queue = watermark.queue AND put.sort_priority = watermark.sort_priority
 )), returns = watermark.returns + 1
 
--- name: raise_due_watermark
+-- replaces: raise_due_watermark
 -- Raise the due watermark of each bucket to :due or to its first scheduled job, when every transaction that had begun
 -- when :due was noted has ended, as far as time tells.
 UPDATE windlass.due_watermark AS f
@@ -50,7 +50,7 @@ SET due = least(:due::bigint, (
 WHERE :horizon >= :ahead::bigint
 RETURNING due
 
--- name: raise_watermarks
+-- replaces: raise_watermarks
 -- Raise the watermarks of the next queues and priorities, each bucket up to :rank or to its lowest pending rank.
 WITH portion AS MATERIALIZED (
     SELECT queue, sort_priority FROM windlass.watermarks
@@ -84,7 +84,7 @@ WITH portion AS MATERIALIZED (
 SELECT (SELECT count(*) FROM portion), last.queue, last.sort_priority, (SELECT count(*) FROM raised)
 FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priority DESC LIMIT 1) AS last
 
--- name: below_watermarks
+-- replaces: below_watermarks
 -- The lowest pending jobs of each bucket that no claim would find, because they are below their watermark, or have none.
 WITH RECURSIVE place AS (
     SELECT first.* FROM windlass.due_watermark AS part CROSS JOIN LATERAL (

@@ -60,9 +60,9 @@ class Rescuer:
 
 
 async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
-    """The supervisor saw its runner end, and knows which jobs had started."""
+    """The supervisor saw its runner end, and says which jobs had started."""
     try:
-        return await access.write(lambda db: _end_runner(db, ended, "lock_held"))
+        return await access.ending_waits().write(lambda db: _end_runner(db, ended, "lock_held"))
     except RowsHeld:
         # A job that stays locked is rescued as an orphan later.
         return await access.write(lambda db: _end_runner(db, ended, "lock_orphaned"))

@@ -25,7 +25,8 @@ SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, 
     reason, idempotency_key, attempts, idempotency_window, expires_at
 FROM windlass.jobs AS job
 WHERE job.id = ANY (ARRAY(SELECT held.id FROM windlass.held_jobs AS held WHERE held.runner = :runner))
-    AND job.status = 'running' AND job.worker = :runner AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+    AND job.status = 'running' AND job.worker = :runner
+    /*plain*/AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL/*end*/
 ORDER BY job.id FOR UPDATE
 
 -- name: lock_orphaned

@@ -1,5 +1,8 @@
 """admit, age, expire, oldest: jobs become due, move up, or are too late."""
 
+from collections.abc import Sequence
+
+from windlass.core.ids import JobId
 from windlass.core.jobs.admission import EXPIRED
 from windlass.core.moments import Micros
 from windlass.store.postgres.connection.db import Db
@@ -34,11 +37,11 @@ async def is_any_due(db: Db) -> bool:
     return bool((await db.rows("is_any_expired"))[0][0])
 
 
-async def expire(db: Db, limit: int) -> int:
-    """The longest expired first; returns how many."""
-    ids = [row[0] for row in await db.rows("lock_expired", {"limit": limit})]
+async def expire(db: Db, limit: int) -> Sequence[JobId]:
+    """The longest expired first; returns their ids."""
+    ids = [str(row[0]) for row in await db.rows("lock_expired", {"limit": limit})]
     await cancel_with_dependents(db, dict.fromkeys(ids, EXPIRED))
-    return len(ids)
+    return ids
 
 
 async def oldest(db: Db) -> dict[str, Micros]:

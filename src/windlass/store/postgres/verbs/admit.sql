@@ -1,6 +1,6 @@
 -- name: admit
 -- Make due jobs pending, or blocked if they need a slot of a key; the earliest first. Returns how many, and how long
--- until the next is due. Locked rows are skipped. The rank of a pending job is never in the past (core/admission.py)
+-- until the next is due. Locked rows are skipped. The rank of a pending job is never in the past (core/jobs/admission.py)
 -- nor below its watermark; but a throttled job keeps its rank, and the watermark is lowered to it. If nothing is due,
 -- nothing is written. The next job is searched behind the last that was taken, because this statement still sees
 -- those as due. Watermarks are added by enqueues: an insert here would wait for callers' transactions.
@@ -20,7 +20,7 @@ WITH start AS MATERIALIZED (
             WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN job.run_at
             WHEN job.reason = 'rate limit of its key' THEN job.rank
             ELSE greatest(job.run_at, :now, (
-                SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+                SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
             ))
         END, tenant_queue = (
             SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue

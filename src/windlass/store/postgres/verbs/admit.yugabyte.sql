@@ -1,4 +1,4 @@
--- name: admit
+-- replaces: admit
 -- The same, from bucket to bucket: the earliest of all are found first, and then locked by their ids.
 WITH start AS MATERIALIZED (
     SELECT bucket, due FROM windlass.due_watermark
@@ -56,7 +56,7 @@ SELECT (SELECT count(*) FROM due), (
     ) AS job ORDER BY job.run_at LIMIT 1
 )
 
--- name: age
+-- replaces: age
 -- Jobs that wait too long move up to the next higher priority at which jobs wait, in any bucket.
 WITH level AS MATERIALIZED (
     SELECT DISTINCT watermark.sort_priority FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
@@ -87,7 +87,7 @@ UPDATE windlass.jobs AS job
 SET aged_by = job.aged_by + job.sort_priority - locked.above, sort_priority = locked.above, updated_at = :now
 FROM locked WHERE job.id = locked.id RETURNING job.queue, job.sort_priority, job.rank
 
--- name: lock_expired
+-- replaces: lock_expired
 -- Lock expired waiting jobs, the longest expired of all buckets first; locked ones are skipped.
 SELECT job.id::text FROM windlass.jobs AS job WHERE job.id = ANY (ARRAY(
     SELECT head.id FROM windlass.due_watermark AS part CROSS JOIN LATERAL (

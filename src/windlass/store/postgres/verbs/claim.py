@@ -1,7 +1,7 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any
@@ -10,21 +10,19 @@ import msgspec
 
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
-from windlass.core.moments import SECOND, Micros
+from windlass.core.moments import Micros
 from windlass.errors import LeaseLost
-from windlass.store.clock import since_boot
-from windlass.store.postgres.connection.access import Access, Server
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.server import Server
 from windlass.store.postgres.limits.bucket_turns import ALL_BUCKETS, BucketTurns
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.limits.limited_claim import Asked, LimitedClaims, claimed
-from windlass.store.postgres.limits.throttle import MAX_PAUSE
+from windlass.store.postgres.limits.throttle import Rescans
 from windlass.store.postgres.verbs.open_claims import OpenClaims
 from windlass.store.records import ClaimRequest, QueueQuota
 
-SHARE = 20
-"""At most 1/20 of the time is spent on rescans, once they take long."""
-LONG: Micros = SECOND // 100
-
+MAX_KNOWN = 1000
+"""Lists of queues whose claims are remembered."""
 _BEGIN = 7
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("sort_priority", "rank", "id")
@@ -39,22 +37,21 @@ class Claims:
     """The claims of one process, with a cursor per queue and priority.
 
     While jobs flow, a claim begins where the last one ended, so that it does not step over dead index entries again.
-    If a job was put back since, it begins at the watermark. So it does every second, and whenever jobs do not flow,
-    within a small share of the time: for jobs that were committed late.
+    If a job was put back since, it begins at the watermark. It also does so every second
+    (`rescan_every` of the profile) and whenever jobs do not flow, within 1/20 of the time: for jobs that were
+    committed late, or whose rows were locked.
     """
 
     def __init__(self, announce: Callable[[], None], server: Server) -> None:
         self._announce = announce
         self._turns = BucketTurns(server) if server.texts.profile.has_buckets else None
-        self._sweep_every = server.address.profile.sweep_every
+        self._rescan_every = server.address.profile.rescan_every
+        self._rescans: dict[tuple[str, ...], Rescans] = {}
         self.key_queues = KeyQueues()
         self.admitted_more = False
         """Whether the last claim admitted more jobs than it took: other runners may want them."""
         self._seen: dict[At, Seen] = {}
         self._returns: dict[tuple[str, ...], int] = {}
-        self._flowing = False
-        self._swept = 0
-        self._sweep_again = 0
         self._limited: set[str] = set()
         self.limited = LimitedClaims(self.key_queues)
         self.open = OpenClaims()
@@ -123,22 +120,28 @@ class Claims:
 
     async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
         """From the cursors, from the watermarks, or from both, one after the other."""
-        began = since_boot()
-        from_watermark = began >= self._sweep_again and (
-            not self._flowing or began - self._swept >= self._sweep_every
-        )
-        seen = {} if from_watermark else {at: seen for at, seen in self._seen.items() if at[0] in portion.queues}
+        rescans = self._rescans_of(portion.queues)
+        due = rescans.due()
+        seen = {} if due else {at: seen for at, seen in self._seen.items() if at[0] in portion.queues}
         jobs = await self._take(access, portion, seen)
         if jobs is None:
             return None
         if not seen:
-            self._note_sweep(began)
-        elif len(jobs) < portion.limit and (began := since_boot()) >= self._sweep_again:
+            rescans.done(self._waited)
+        elif len(jobs) < portion.limit and rescans.may_run():
             rest = _Portion(portion.request, portion.queues, portion.limit - len(jobs), first=False)
             jobs += await self._take(access, rest, {}) or []
-            self._note_sweep(began)
-        self._flowing = len(jobs) == portion.limit
+            rescans.done(self._waited)
+        rescans.flowing = len(jobs) == portion.limit
         return jobs
+
+    def _rescans_of(self, queues: tuple[str, ...]) -> Rescans:
+        if queues not in self._rescans:
+            if len(self._rescans) >= MAX_KNOWN:  # REST workers name any queues
+                self._rescans.clear()
+                self._returns.clear()
+            self._rescans[queues] = Rescans(self._rescan_every)
+        return self._rescans[queues]
 
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
         known = self._returns.get(portion.queues, -1)
@@ -173,7 +176,13 @@ class Claims:
         """One statement; with buckets, until no other claim is in its way."""
         if self._turns is None:
             return await access.once(lambda db: db.rows("claim", values))
-        return await self._turns.take(lambda of_turn: access.once(lambda db: db.rows("claim", of_turn)), values)
+
+        def claim(of_turn: dict[str, Any]) -> Awaitable[list[Any]]:
+            # A careful claim waits for no row: it takes longer, as it locks each job.
+            chosen = access if of_turn["careful"] else access.ending_waits()
+            return chosen.once(lambda db: db.rows("claim", of_turn))
+
+        return await self._turns.take(claim, values)
 
     def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
         """A claim that began at the watermarks and got enough did not reach these cursors: forget them."""
@@ -186,11 +195,10 @@ class Claims:
         for at in [at for at in self._seen if at[0] in place and (place[at[0]], at[1]) > last]:
             del self._seen[at]
 
-    def _note_sweep(self, began: Micros) -> None:
-        self._swept = since_boot()
-        # What it waited for others was no work.
-        taken = self._swept - began - (0 if self._turns is None else self._turns.waited)
-        self._sweep_again = self._swept + min(SHARE * taken, MAX_PAUSE) if taken > LONG else 0
+    @property
+    def _waited(self) -> Micros:
+        """How long the last statement waited for other claims: that was no work."""
+        return 0 if self._turns is None else self._turns.waited
 
 
 class _Portion(msgspec.Struct, frozen=True):

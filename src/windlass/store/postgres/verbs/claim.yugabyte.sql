@@ -1,10 +1,10 @@
--- name: claim
+-- replaces: claim
 -- The same for jobs in buckets. A claim locks the row of each queue in `claim_locks` and takes the best jobs of all
--- buckets; a loose one locks some buckets, and takes the best of those. The heads of the buckets are merged, so that no more
--- index entries are read than jobs are taken and buckets asked. The locks keep claims out of each other's way; what
--- keeps a job from being taken twice is its status, and from another queue's limits its queue: both may have changed
--- since the heads were read. `contended`: nothing was taken, because other claims run.
--- A caller's transaction may hold a job: a claim waits for it up to the lock_timeout, and a careful one passes over it.
+-- buckets; a loose one locks some buckets, and takes the best of those. The heads of the buckets are merged, so that the
+-- search ends at the last job that is taken. The locks keep claims out of each other's way. What keeps a job from being
+-- taken twice is its status, and from another queue's limits its queue: both are checked again under the row's lock.
+-- `contended`: nothing was taken, because other claims run; in a careful claim the jobs may be held instead.
+-- A caller's transaction may hold a job: a claim waits for it for a bounded time, and a careful one passes over it.
 WITH leased AS MATERIALIZED (
     SELECT expires_at > :now AS holds FROM windlass.leases WHERE runner = :runner::text
 ), again AS MATERIALIZED (
@@ -67,7 +67,6 @@ WITH leased AS MATERIALIZED (
         started_at = NULL, reason = NULL
     WHERE id = ANY(CASE WHEN :careful::boolean THEN ARRAY(SELECT id FROM free) ELSE ARRAY(SELECT id FROM heads) END)
     AND status = 'pending' AND queue || '' = ANY(ARRAY(SELECT queue FROM place))
-    AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
     RETURNING id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
         sort_priority, aged_by, rank, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow,
         timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick, bucket
@@ -87,6 +86,7 @@ FROM (
             WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = quota.queue AND dirty.tx >= :since::bigint)
         ) AS marked, :horizon AS behind,
         windlass.shorten_claims(:runner::text, :over::bigint[]) AS gone,
-        EXISTS (SELECT 1 FROM busy) OR (EXISTS (SELECT 1 FROM heads) AND NOT EXISTS (SELECT 1 FROM taken)) AS contended,
+        EXISTS (SELECT 1 FROM busy)
+            OR (NOT :careful::boolean AND EXISTS (SELECT 1 FROM heads) AND NOT EXISTS (SELECT 1 FROM taken)) AS contended,
         (SELECT count(*) FROM windlass.due_watermark)::integer AS buckets
 ) AS head FULL JOIN taken ON false

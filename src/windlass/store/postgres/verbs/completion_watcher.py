@@ -14,9 +14,9 @@ from windlass.core.ids import JobId
 from windlass.core.moments import DAY, SECOND
 from windlass.errors import WindlassError
 from windlass.store.contract_upkeep import OnEnded
-from windlass.store.postgres.connection.access import Server
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.hints import why_no_hints
+from windlass.store.postgres.connection.server import Server
 from windlass.store.postgres.connection.session import CANCEL_SECONDS, Session
 from windlass.store.postgres.connection.trouble import TROUBLE, translate
 

@@ -157,7 +157,7 @@ AND (NOT :hint::boolean OR (SELECT :notify(:channel::text, :queue::text)::text) 
 -- name: enqueue
 -- New jobs that differ only in id, payload and keys; the queue gives the defaults. Inserts none if the watermark is
 -- missing or the queue is closed. The rank is never in the past, nor below the watermark, should the clock have been
--- set back (core/admission.py). A plain INSERT, because for one job it is twice as fast as one inside a CTE; the hint
+-- set back (core/jobs/admission.py). A plain INSERT, because for one job it is twice as fast as one inside a CTE; the hint
 -- is a condition that is always true.
 INSERT INTO windlass.jobs (
     id, payload, idempotency_key, concurrency_key, queue, type, status, sort_priority, rank, run_at, max_attempts, created_at,

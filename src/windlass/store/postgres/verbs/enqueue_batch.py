@@ -212,10 +212,16 @@ class Enqueuer:
             answers = await enqueue_alike(db, jobs, hint) if jobs and are_alike(jobs) else None
             return await enqueue(db, jobs, hint) if answers is None else answers
 
-        check_kind(connection)
-        if access.server.identity is None or self._declared != declared:
-            await on_own_connection(access.server, lambda: self._declare(access, declared))
+        await self.prepare_inside(access, connection, declared)
         return await run_inside(access.server, connection, work)
+
+    async def prepare_inside(
+        self, access: Access, connection: object, declared: dict[str, QueueSettings] | None = None
+    ) -> None:
+        """Before the caller's connection is used: which database is ours, and the queues, if any are given."""
+        check_kind(connection)
+        if access.server.identity is None or self._declared != (self._declared if declared is None else declared):
+            await on_own_connection(access.server, lambda: self._declare(access, declared or {}))
 
     async def _declare(self, access: Access, declared: dict[str, QueueSettings]) -> None:
         if await access.read(lambda db: is_undeclared(db, declared)):

@@ -76,11 +76,12 @@ async def _fire(access: Access, enqueuer: Enqueuer, firings: Sequence[Firing], l
 
 async def _fire_once(access: Access, enqueuer: Enqueuer, firings: Sequence[Firing], lock_wait: str) -> list[Fired]:
     async def work(db: Db) -> list[Fired]:
-        await db.rows("set_lock_timeout", {"wait": lock_wait})
+        if db.profile.lock_timeouts:
+            await db.rows("set_lock_timeout", {"wait": lock_wait})
         return await fire(db, firings, enqueue_hinting)
 
     async def enqueue_hinting(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await enqueue(db, jobs, hint)
 
     with enqueuer.hinting({job.queue for each in firings for job in each.jobs}) as hint:
-        return await access.write(work)
+        return await access.ending_waits().write(work)

@@ -1,4 +1,4 @@
--- name: lock_prunable
+-- replaces: lock_prunable
 -- Lock finished jobs whose retention is over, the oldest of all buckets first; locked ones are skipped.
 SELECT job.id::text FROM windlass.history AS job WHERE job.id = ANY (ARRAY(
     SELECT head.id FROM windlass.due_watermark AS part CROSS JOIN LATERAL (

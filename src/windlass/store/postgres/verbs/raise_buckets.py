@@ -5,11 +5,11 @@ Jobs stay where they are. Each statement can be repeated after a crash.
 """
 
 from windlass.errors import InvalidOption, StoreUnavailable
-from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts, in_schema
 from windlass.store.postgres.connection.profile import MAX_BUCKETS
+from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import TROUBLE, is_conflict, translate
 from windlass.store.postgres.migrate import migrations
@@ -22,7 +22,7 @@ _FUNCTION = "FUNCTION windlass.bucket_of"
 async def raise_buckets(address: Address, shown: str, buckets: int) -> int:
     """Raise the number of buckets; returns how many there were."""
     if not address.profile.has_buckets:
-        raise InvalidOption("buckets", "are of yugabyte:// only")
+        raise InvalidOption("buckets", "exist on yugabyte:// only")
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidOption("buckets", f"is a number from 1 to {MAX_BUCKETS}, not {buckets}")
     try:

@@ -55,7 +55,7 @@ async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[li
     plain = sorted((s for s in settlements if s.status is Status.COMPLETED), key=attrgetter("id"))
     if len({s.id for s in settlements}) != len(settlements):
         plain = []
-    missing = await access.once(lambda db: _complete(db, plain)) if plain else set()
+    missing = await access.ending_waits().once(lambda db: _complete(db, plain)) if plain else set()
     # A None among the missing ids: dependents may run.
     ready = None in missing
     done = {s.id for s in plain if s.id not in missing}
@@ -71,7 +71,7 @@ async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[li
 async def _after(access: Access, rest: Sequence[Settlement], *, doubtful: bool) -> list[Settled]:
     """The others. If they fail, completions before them are done: the outcome is not nothing."""
     try:
-        return await access.write(lambda db: _settle_others(db, rest))
+        return await access.ending_waits().write(lambda db: _settle_others(db, rest))
     except StoreUnavailable as error:
         error.maybe_done = error.maybe_done or doubtful
         raise

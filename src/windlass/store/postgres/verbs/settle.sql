@@ -24,7 +24,7 @@ WITH done AS MATERIALIZED (
         string_to_array(:started, ',', '')::bigint[], :results::text[]
     ) AS one (id, attempt, started_after, result)
     -- A caller may hold one of them, or its key, in a transaction that stays open: the others must not wait as long.
-    WHERE (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+    /*plain*/WHERE (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL/*end*/
 ), retention AS MATERIALIZED (
     SELECT name AS queue, keep_completed AS keep FROM windlass.queues WHERE name = ANY(:queues::text[])
 ), gone AS (
@@ -105,7 +105,8 @@ SELECT job.id::text, queue, type, job.attempt, max_attempts, failures, crashes, 
     cancel_requested, reason, idempotency_key, attempts, idempotency_window, expires_at
 FROM windlass.jobs AS job
 JOIN unnest(:ids::uuid[], :attempts::integer[]) AS wanted (id, attempt) ON job.id = wanted.id AND job.attempt = wanted.attempt
-WHERE job.status || '' = 'running' AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+WHERE job.status || '' = 'running'
+    /*plain*/AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL/*end*/
 ORDER BY job.id FOR UPDATE OF job
 
 -- name: recorded

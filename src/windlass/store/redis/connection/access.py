@@ -33,7 +33,7 @@ class Access:
         self.server = server
         self.seconds = deadline or MAX_CALL
         self.changed = False
-        """Whether anything was, or may be, changed by what was asked here: see roles.py."""
+        """Whether a call through this access changed anything, or may have: see roles.py."""
         self.patient = patient
 
     @property
@@ -157,9 +157,9 @@ class Access:
                 raise self._translate(reply) from reply
 
     async def _check_missing(self, queues: Sequence[str], stood: set[str]) -> None:
-        """Where a queue is not there, all of the store may be gone; `stood` had answered before they were asked.
+        """Raise if the store was emptied, or a missing queue is lost; those in `stood` existed before the call.
 
-        In a cluster one server can lose what it had, alone. That is said once: nothing can be done about it.
+        In a cluster one server can lose its keys alone. That is reported once.
         """
         if not queues:
             return
@@ -171,7 +171,7 @@ class Access:
             raise queues_lost(self.server.shown, lost)
 
     async def ensure_open(self) -> None:
-        """Learn which store this is, or make it one."""
+        """Read the id of the store, or create the store."""
         server = self.server
         if server.closed:
             raise StoreUnavailable(f"{server.shown}: this store is closed", lasting=True)
@@ -183,14 +183,14 @@ class Access:
                 with naming(server.failpoint_wire, "migrate"):
                     await self._identify()
             except StoreUnavailable as error:
-                error.maybe_done = False  # what was asked for has not begun
+                error.maybe_done = False  # the call itself was not sent
                 raise
 
     async def _identify(self) -> None:
         server = self.server
         (key,) = server.keys.global_keys(("meta",))
         store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
-        if store_id is None:  # only then: a server that is full can still be read
+        if store_id is None:  # else nothing is written: a full server can still be read
             await self._command("HSETNX", key, "store", token_hex(8))
             store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
         found = read_version(*version)
@@ -205,9 +205,9 @@ class Access:
                 raise
 
     async def _inspect(self) -> None:
-        """At every server, and whether the store is still the one that we know."""
+        """Inspect every server, and check that the store is still the same."""
         server = self.server
-        known = server.store_id  # another thread may make the store while this one looks
+        known = server.store_id  # another thread may create the store meanwhile
         try:
             seen = await inspect_servers(server, min(self.seconds, MAX_INSPECTION))
         except DRIVER_ERRORS as error:
@@ -229,7 +229,7 @@ class Access:
             await self._restore_queue_names()
 
     async def _restore_queue_names(self) -> None:
-        """A master that died may have taken the name of a queue with it, while the queue is on another server."""
+        """Store the names of queues again: a failover may have lost a name whose queue is on another server."""
         names = self.server.asked_queues - {""}
         if names:
             await self._one(

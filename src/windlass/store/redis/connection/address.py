@@ -2,7 +2,7 @@
 
 redis://user:password@host:6379/0               one server; rediss:// with TLS
 unix:///run/redis/redis.sock                    the same, on this machine
-redis+sentinel://host1:26379,host2,host3/service/0    the master of a service, as Sentinels tell
+redis+sentinel://host1:26379,host2,host3/service/0    the master of a service, as Sentinels report it
 redis+cluster://host1:6379,host2,host3          a cluster; rediss+… with TLS
 """
 
@@ -25,9 +25,9 @@ DRIVER = (
     "client_name",
     "socket_keepalive",
 )
-"""What is the driver's own business; it takes others as they are, and fails at the first call."""
+"""Options that the driver takes; with an unknown one it would fail only at the first call."""
 TLS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile")
-"""Only with rediss://: elsewhere the driver knows none of them."""
+"""Only with rediss://: without TLS the driver refuses them."""
 MAX_REPLICAS = 10
 PORT, SENTINEL_PORT = 6379, 26379
 
@@ -41,10 +41,10 @@ class Kind(Enum):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where the server is, under which prefix our keys are, and what we ask of it."""
+    """Where the server is, the prefix of the keys, and the durability that is asked for."""
 
     dsn: str
-    """For the driver: with the password, without our own options. Of several hosts, all are in it."""
+    """For the driver: with the password and all hosts, without Windlass's own options."""
     prefix: str = DEFAULT_PREFIX
     durable: bool = True
     """Whether a server that does not write to disk is refused."""

@@ -51,7 +51,7 @@ class AbsentNodes:
         self._nodes.pop(node, None)
 
     def take_probe(self, node: Node) -> bool:
-        """Whether the caller shall ask it now; true for one caller at a time."""
+        """Whether the caller should probe it now; true for one caller at a time."""
         absence, now = self._nodes.get(node), time.monotonic()
         if absence is None or now < absence.probe_at:
             return False
@@ -109,14 +109,14 @@ class ClusterWire(RetryingWire):
             return error
 
     async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        """Those for one node go together."""
+        """Calls for one node go in one trip."""
         replies: list[Any] = [None] * len(calls)
         places: dict[Node, list[int]] = defaultdict(list)
         for i, call in enumerate(calls):
             try:
                 places[await self._owner(call.keys[0], seconds)].append(i)
             except DRIVER_ERRORS as error:
-                replies[i] = error  # of this one: others may be done
+                replies[i] = error  # other calls may be executed
         trips = [self._trip(node, [calls[i] for i in those], seconds) for node, those in places.items()]
         for (node, those), answers in zip(places.items(), await _all(trips), strict=True):
             for i, answer in zip(those, answers, strict=True):
@@ -142,7 +142,7 @@ class ClusterWire(RetryingWire):
         return replies
 
     async def _check_there(self, node: Node) -> None:
-        """Raises if the node is away. It is looked for meanwhile, by one caller at a time."""
+        """Raise if the node is away; one caller at a time probes it."""
         if node not in self._away:
             return
         if self._away.take_probe(node):
@@ -157,7 +157,7 @@ class ClusterWire(RetryingWire):
             raise Unsent(f"{node[0]}:{node[1]} does not answer")
 
     async def _probe(self, node: Node) -> None:
-        """Whatever the answer is, another may have taken its slots by now."""
+        """Ask an absent node again. The slot map is dropped: another node may have its slots by now."""
         self._map = []
         try:
             await self._line(node).command("PING", seconds=PROBE_SECONDS)
@@ -171,7 +171,7 @@ class ClusterWire(RetryingWire):
         return is_retryable(reply) and (patient or not is_unsent(reply))
 
     async def _redirected(self, what: "Call | tuple[Word, ...]", reply: Any, node: Node, seconds: float) -> Any:
-        """Half of a slot that moves is at its new place already: that one is asked for this once."""
+        """Follow ASK: a key of a migrating slot may be at the new node already. After MOVED the map is read again."""
         if isinstance(reply, MovedError):
             self._map = []
             with contextlib.suppress(*DRIVER_ERRORS):  # the map is read again by the next call
@@ -227,7 +227,7 @@ class ClusterWire(RetryingWire):
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """Whether the node was not reached, or did not answer in time: not only this connection is lost."""
+    """Whether the node was not reached or did not answer in time, rather than closed one connection."""
     if isinstance(error, AuthenticationError):
         return False
     return isinstance(error, TimeoutError) or (
@@ -236,13 +236,13 @@ def _is_unreachable(error: Exception) -> bool:
 
 
 def _node(master: Sequence[Any], asked: Node) -> Node:
-    """A node that does not know its own name is where it was asked."""
+    """A node that reports no host is at the address that was asked."""
     host = master[0].decode() if isinstance(master[0], bytes) else master[0]
     return host or asked[0], int(master[1])
 
 
 async def _all(trips: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """At once where there is a loop; without one nothing may be waited for but by waiting."""
+    """Concurrently on a loop; without one, one after the other."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -16,7 +16,7 @@ CLOSED = "the connection was closed"
 
 
 class Unsent(Disconnected):
-    """The connection ended before anything was written to it: nothing was done."""
+    """The connection ended before anything was written: nothing was done."""
 
 
 def as_connection_error(error: Exception) -> Exception:
@@ -40,7 +40,7 @@ async def connect(connection: AbstractConnection) -> None:
             await connection.connect()
     except BaseException as error:
         abort(connection)
-        if type(error) is Disconnected:  # its subclasses say what the server has against us
+        if type(error) is Disconnected:  # its subclasses are refusals of the server
             raise Unsent(*error.args) from error
         raise
 
@@ -54,7 +54,7 @@ async def write(connection: AbstractConnection, words: bytes) -> None:
 
 
 async def disconnect(connection: AbstractConnection, *, nowait: bool = False) -> None:
-    """Close; one that is closed already stays so."""
+    """Close; no-op if it is closed."""
     with contextlib.suppress(Disconnected), connection_errors():
         await connection.disconnect(nowait=nowait)
 
@@ -62,21 +62,21 @@ async def disconnect(connection: AbstractConnection, *, nowait: bool = False) ->
 def is_closed(connection: AbstractConnection) -> bool:
     """Whether nothing can be written any more; its reader may not know yet."""
     writer = connection._writer
-    # The driver would connect anew, and mix up the answers.
+    # The driver would reconnect, and replies would go to the wrong requests.
     return not connection.is_connected or writer is None or writer.transport.is_closing()
 
 
 def abort(connection: AbstractConnection) -> None:
-    """Close at once, whatever is not written yet."""
+    """Close without writing what is buffered."""
     if connection._writer is not None:
         connection._writer.transport.abort()
 
 
 Word = str | bytes | int | float
 _pack: Any = hiredis.pack_command
-"""It is declared for one word only."""
+"""hiredis declares it for one word only."""
 
 
 def packed(commands: Sequence[tuple[Word, ...]]) -> bytes:
-    """All of them, to be written at once."""
+    """All commands as bytes, for one write."""
     return b"".join([_pack(words) for words in commands])

@@ -15,7 +15,7 @@ DRIVER_ERRORS = (RedisError, OSError)
 
 
 class NotReplicated(RedisError):
-    """The change is made, and fewer replicas than were asked for have it yet."""
+    """The change is made, but fewer replicas have it than `replicas=` asks for."""
 
 
 class QueueErrors(list[StoreUnavailable]):
@@ -23,7 +23,7 @@ class QueueErrors(list[StoreUnavailable]):
 
     @contextlib.contextmanager
     def collected(self) -> Iterator[None]:
-        """An error in here is kept."""
+        """Collect an error raised in this context."""
         try:
             yield
         except StoreUnavailable as error:
@@ -48,8 +48,8 @@ _PASSING = {
     "UNKILLABLE": "a script of another user runs for too long on this server",
     "max number of clients": "raise maxclients, or run fewer processes",
 }
-"""What is over some day, by how it begins or what it contains; the server has answered, and done nothing: no script
-that has written anything gets one of these."""
+"""Errors that pass, by the beginning or a part of their message. The server did nothing: no script that has written
+anything gets one of these."""
 
 _NO_RIGHT = "this user may not; see the recipe for a user in the guide to Redis"
 _LASTING = {
@@ -70,12 +70,12 @@ _TLS = {
     "No such file": "is every file there that the ssl_ options name?",
     "connecting to": "does the server speak TLS at this port? If not, it is redis://",
 }
-"""What may be wrong where the address says TLS; most telling first."""
+"""Causes of failures with TLS; the most specific first."""
 _TLS_LASTING = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "No such file")
 
 
 def translate(error: Exception, shown: str) -> StoreUnavailable:
-    """What is wrong, without a secret, and whether the call may have taken effect."""
+    """The error without secrets, with advice, and whether the call may have taken effect."""
     said = message_of(error)
     passing, lasting = _advice(said, _PASSING), _advice(said, _LASTING)
     refused = passing is not None or lasting is not None or isinstance(error, ResponseError | AuthenticationError)
@@ -90,19 +90,19 @@ def translate(error: Exception, shown: str) -> StoreUnavailable:
 
 
 def is_from_script(error: Exception) -> bool:
-    """Whether a script stopped at it: unless it is passing trouble, the script may have written before."""
+    """Whether it was raised within a script, which may have written before, unless the error passes."""
     return isinstance(error, ResponseError) and any(mark in str(error) for mark in _IN_SCRIPT)
 
 
 def is_unsent(error: Exception) -> bool:
-    """Whether the server has not even been reached: nothing was done, and another may be asked."""
+    """Whether the server was not reached: nothing was done, and another may be asked."""
     if isinstance(error, AuthenticationError | AuthorizationError | ConnectionRefusedError | Unsent):
         return True
     return isinstance(error, Disconnected | TimedOut) and "connecting to" in str(error)
 
 
 def is_retryable(reply: Any) -> bool:
-    """Whether it is an error that another server, or the same one a little later, may not give: nothing was done."""
+    """Whether nothing was done, and a retry, here or at another server, may succeed."""
     if not isinstance(reply, Exception):
         return False
     return (is_unsent(reply) and not isinstance(reply, AuthenticationError)) or message_of(reply).startswith(
@@ -111,7 +111,7 @@ def is_retryable(reply: Any) -> bool:
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether the server is unreachable, or not a master any more: another one may be."""
+    """Whether the server is unreachable, or no longer a master: another one may be the master."""
     return isinstance(error, Disconnected | TimedOut | OSError) or message_of(error).startswith(
         ("READONLY", "MASTERDOWN")
     )
@@ -122,7 +122,7 @@ def message_of(error: Exception) -> str:
     silent = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
     said = str(error).partition("\n")[0].rstrip(" .") or silent
     if said.startswith("HELLO must be called"):
-        return "NOAUTH authentication required"  # which takes the server three lines to say
+        return "NOAUTH authentication required"  # the server's own message has three lines
     code = _CODES.get(type(error).__name__)
     return said if code is None or said.startswith(code) else f"{code} {said}"
 
@@ -149,9 +149,9 @@ def _advice(said: str, advices: dict[str, str]) -> str | None:
 
 @contextlib.contextmanager
 def after_storing(queues: Collection[str]) -> Iterator[None]:
-    """What fails in here fails after these queues have stored jobs of the same call; they may grow meanwhile.
+    """Errors in this context come after these queues stored jobs of the same call; `queues` may grow meanwhile.
 
-    A refusal by another queue says that nothing was stored: it becomes an error that does not.
+    The refusal of another queue, which says that nothing was stored, becomes an error that names these queues.
     """
     try:
         yield
@@ -165,7 +165,7 @@ def after_storing(queues: Collection[str]) -> Iterator[None]:
 
 
 def partly_stored(queues: Collection[str], error: Exception) -> StoreUnavailable:
-    """The error of a call over several queues of which these have stored their jobs, and another one refused."""
+    """The error of a call over several queues: these have stored their jobs, another one refused."""
     said = str(error).removesuffix("; nothing was stored")
     names = ", ".join(map(repr, sorted(queues)))
     return StoreUnavailable(f"only a part is stored, in the queues {names}: {said}", maybe_done=True)

@@ -1,4 +1,4 @@
-"""What a look at all servers shows: their state, the rights of our user, and which store they hold."""
+"""Inspects all servers: their state, the rights of this user, and which store they hold."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ COMMANDS = (*CONNECTION, *SCRIPTS, *HINTS, *CLUSTER, *KEYS)
 
 
 def acl_rules(prefix: str = DEFAULT_PREFIX, *, sharded: bool = False) -> list[str]:
-    """The words after ACL SETUSER name on >password: the keys and channels of one prefix, and what is done there.
+    """The words after ACL SETUSER name on >password: keys and channels of one prefix, and the commands.
 
     `sharded` is for clusters of Redis 7 or later.
     """
@@ -70,7 +70,7 @@ local function try(...)
 end
 for command, words in pairs(tried) do try(command, prefix .. ':{*}:none', unpack(words)) end
 try('TIME')
--- A set can hold one member only after it was made: this key is a hash, if there is a store.
+-- `meta` is a hash, if there is a store: SADD fails there without a change.
 local exists = redis.pcall('EXISTS', prefix .. ':{*}:meta')
 if exists == 1 then try('SADD', prefix .. ':{*}:meta', 'x') end
 try('PUBLISH', prefix .. ':{*}:hints', '')
@@ -82,14 +82,14 @@ _encode = msgspec.msgpack.encode
 
 
 class Rights(msgspec.Struct, frozen=True):
-    """What a user lacks."""
+    """The rights that a user lacks."""
 
     commands: tuple[str, ...] = ()
-    """That scripts may not run."""
+    """Commands that scripts may not run."""
     keys: bool = True
     """Whether it may use the keys of the prefix."""
     hints: bool = True
-    """Whether it may publish on the channels of the prefix: nothing but promptness depends on that."""
+    """Whether it may publish on the channels of the prefix; without that, polling finds new jobs."""
 
     def objection(self, prefix: str) -> str | None:
         """Why no script may be started, and the rule that is missing."""
@@ -105,7 +105,7 @@ class Rights(msgspec.Struct, frozen=True):
         )
 
     def remark(self, prefix: str) -> str | None:
-        """What is missing and can be done without."""
+        """A missing right that is not required."""
         if self.hints:
             return None
         return (
@@ -115,12 +115,12 @@ class Rights(msgspec.Struct, frozen=True):
 
 
 def question(keys: KeyMap) -> tuple[Word, ...]:
-    """The command that every server is asked."""
+    """The command that tests the rights on a server."""
     return "EVAL", _TEXT, 0, keys.prefix, _encode(TRIED)
 
 
 def read_rights(replies: Sequence[Any]) -> Rights:
-    """What all servers say, together. An error that is not about rights is not judged, nor what is no list."""
+    """The rights missing on any server. Errors that are not about rights are ignored."""
     refused = [entry for reply in replies if isinstance(reply, list) for entry in reply]
     errors = [(command.decode(), said.decode()) for command, said in refused]
     lacking = {command for command, said in errors if "key" not in said and command != "PUBLISH"}
@@ -143,7 +143,7 @@ class Inspection(msgspec.Struct, frozen=True):
     """`INFO` of each, or the error that it gave."""
     rights: Rights
     store: tuple[bytes | None, MapVersion] | None
-    """Its id and version. None: not asked, because rights are missing, or not to be had from a cluster now."""
+    """Its id and version. None: not read, because rights are missing or its server is away."""
 
 
 async def inspect_servers(server: Server, seconds: float) -> Inspection:
@@ -158,7 +158,7 @@ async def inspect_servers(server: Server, seconds: float) -> Inspection:
 
 
 def _loading() -> Exception:
-    """While a server reads its file it answers INFO as if `appendonly` were off; other commands get this error."""
+    """While a server loads its file, INFO shows `appendonly` off; other commands get this error."""
     return BusyLoadingError("LOADING Redis is loading the dataset in memory")
 
 

@@ -34,11 +34,11 @@ from windlass.store.redis.connection.driver import (
 Answer = asyncio.Future[Any]
 
 CLOSE_SECONDS = 0.5
-"""Seconds."""
+"""Seconds that closing may take."""
 
 
 class Pipe:
-    """What was written and is not answered is in `_waiting`, oldest first."""
+    """A connection of one event loop; `_waiting` has the requests without a reply, oldest first."""
 
     def __init__(self, connection: AbstractConnection) -> None:
         self._connection = connection
@@ -47,7 +47,7 @@ class Pipe:
         self._writing = 0
         """Number of writes under way."""
         self.open = True
-        """Whether more may be asked: not after an answer failed to come, even if that of others does."""
+        """Whether it takes new requests: not after one timed out, even if replies to others still come."""
         # Last: an eager task factory runs its first step at once. In a context of its own: it outlives the caller.
         self._reader = self._loop.create_task(self._read(), context=Context())
 
@@ -65,7 +65,7 @@ class Pipe:
             return [await answer for answer in answers]
         except Disconnected:
             if late.when() <= self._loop.time():
-                raise TimeoutError from None  # it was hung up because of that
+                raise TimeoutError from None  # the timeout closed the connection
             raise
         finally:
             late.cancel()
@@ -73,13 +73,13 @@ class Pipe:
                 _forget(answer)
 
     async def _write(self, answers: Sequence[Answer], words: bytes) -> None:
-        """A write that stops in the middle ends the pipe: how much of it the server has is not known."""
+        """A write that stops in the middle ends the pipe: how much the server received is unknown."""
         if is_closed(self._connection):
             self.open = False
             raise Unsent(CLOSED)
         self._writing += 1
         try:
-            # No turn of the loop between these two: the order of answers is that of writing.
+            # The loop must not run between these two: replies come in the order of writes.
             self._waiting.extend(answers)
             await write(self._connection, words)
         except BaseException:
@@ -89,7 +89,7 @@ class Pipe:
             self._writing -= 1
 
     async def close(self) -> None:
-        """Close. TLS says goodbye first, within a bounded time."""
+        """Close, with the TLS closing handshake if it takes no longer than CLOSE_SECONDS."""
         self._end(Disconnected(CLOSED))
         with contextlib.suppress(TimeoutError, TimedOut):
             async with asyncio.timeout(CLOSE_SECONDS):
@@ -109,7 +109,7 @@ class Pipe:
                 if not answer.done():
                     answer.set_result(reply)
         except Exception as error:
-            # It may be what the server said to the first of them; of the others it has said nothing.
+            # The error may be the reply to the first request; the others have none.
             if waiting and not waiting[0].done():
                 waiting[0].set_exception(as_connection_error(error))
         finally:
@@ -124,7 +124,7 @@ class Pipe:
                 answer.set_exception(error)
 
     def _give_up(self, answers: Sequence[Answer]) -> None:
-        """The server may be gone without closing: the next request opens another connection."""
+        """The server may be gone without closing the connection: the next request opens another one."""
         self.open = False
         for answer in answers:
             if not answer.done():
@@ -133,7 +133,7 @@ class Pipe:
             self._hang_up()
 
     def _hang_up(self) -> None:
-        """At once, whatever is not written yet: a server that reads nothing would keep us in the middle of it."""
+        """Close without writing the rest: a server that reads nothing would block the write for ever."""
         self.open = False
         self._reader.cancel()
         abort(self._connection)
@@ -149,7 +149,7 @@ class Pipes:
         self._opening = asyncio.Lock()
 
     async def ask(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """As a pipe's. One that is found to be closed has sent nothing: another is laid."""
+        """As `Pipe.ask`. A pipe that is found closed has sent nothing: another is opened."""
         pipe = self._usable()
         if pipe is not None:
             with contextlib.suppress(Unsent):
@@ -157,7 +157,7 @@ class Pipes:
         return await (await self._open_pipe(seconds)).ask(commands, seconds)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all of them."""
         for pipe in self._pipes:
             await pipe.close()
 
@@ -190,7 +190,7 @@ TRUSTED_SECONDS = 0.5
 
 
 class BlockingConnections:
-    """Idle connections, the last used first; a process that was forked begins with none."""
+    """Idle connections, the last used first; a forked process starts without any."""
 
     def __init__(self, make: Callable[[], ConnectionInterface]) -> None:
         self._make = make
@@ -210,13 +210,13 @@ class BlockingConnections:
         return answers
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all of them."""
         while self._idle:
             self._idle.pop()[0].disconnect()
 
     def _take(self) -> ConnectionInterface:
         if self._process != os.getpid():
-            # They are the parent's: not even to be closed.
+            # The parent process uses them: they must not even be closed.
             self._idle, self._process = [], os.getpid()
         try:
             connection, used = self._idle.pop()

@@ -33,7 +33,7 @@ class JobLocations:
         self._lock = Lock()
 
     def note(self, queue: str, ids: Sequence[JobId]) -> None:
-        """They are there; the oldest are forgotten for it."""
+        """These jobs are in this queue. Beyond MAX_REMEMBERED the oldest are forgotten."""
         if len(ids) > MAX_AT_ONCE:
             return
         with self._lock:
@@ -43,7 +43,7 @@ class JobLocations:
                 self._queues.popitem(last=False)
 
     def places(self, ids: Iterable[JobId]) -> dict[str, list[JobId]]:
-        """Those that were seen, by queue."""
+        """The ids whose queues are remembered, by queue."""
         found: dict[str, list[JobId]] = defaultdict(list)
         for id_ in ids:
             queue = self._queues.get(id_)
@@ -58,22 +58,22 @@ LIMITED_FOR: Micros = SECOND
 
 
 class ClaimMemory:
-    """Which queues are not plain, when they open, and which claims were asked for before."""
+    """Which queues are limited, when they have tokens again, and which claims were tried before."""
 
     def __init__(self) -> None:
         self.rate_waits = RateWaits()
         self._limited_until: dict[str, Micros] = {}
         self._asked: dict[str, int] = {}
         self.bucket_cursors: dict[str, str] = {}
-        """How far the buckets of a queue were looked through."""
+        """Where the next look at the buckets of a queue continues."""
 
     def is_limited(self, queue: str) -> bool:
-        """Whether it was not plain a moment ago."""
+        """Whether it was found limited within LIMITED_FOR."""
         until = self._limited_until.get(queue)
         return until is not None and since_boot() < until
 
     def note_limited(self, queue: str) -> None:
-        """It is not plain."""
+        """The queue is limited."""
         self._limited_until[queue] = since_boot() + LIMITED_FOR
 
     def ask(self, runner: str, claim: int) -> bool:
@@ -106,17 +106,17 @@ class Server:
         self.watch = ServerWatch(address, shown)
         self._clustered = address.kind is Kind.CLUSTER
         self.asked_queues: set[str] = set()
-        """Queues that were asked for anything."""
+        """Queues that this process has called a script for."""
         self.known_queues: set[str] = set()
         """Queues that have replied: one that is missing later was lost, and is not new."""
         self.store_id: str | None = None
-        """Which store this is, since the first call."""
+        """The id of the store; None before the first call."""
         self.applied: list[str] = []
         self.job_locations = JobLocations()
         self.claim_memory = ClaimMemory()
         self.closed = False
         self.script_stopped = False
-        """Whether a script may have stopped half-way since the coordinator looked last (tidy.py)."""
+        """Whether a script may have stopped half-way since the last check (tidy.py)."""
         self.on_enqueue: Callable[[], None] = lambda: None
         """Wakes waiters of this process after an enqueue."""
         self._named: dict[tuple[str, str], Sequence[str]] = {}
@@ -126,7 +126,7 @@ class Server:
         return role if self.failpoint_wire is None else self.failpoint_wire.named(role)
 
     def script(self, name: str) -> Script:
-        """The verb's script, as it is for this kind of server."""
+        """The script of this name, for a cluster or a single server."""
         return script(name, clustered=self._clustered)
 
     def clock_argument(self) -> str:
@@ -134,7 +134,7 @@ class Server:
         return "" if self.clock is None else str(self.clock.wall())
 
     def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
-        """The call of a script for one queue; refused if it takes jobs in and there is no room for them."""
+        """The call of a script for one queue; refused if it stores jobs and memory is nearly full."""
         keys = self._named.get((script.name, queue))
         if keys is None:
             keys = self._name(script, queue)
@@ -145,7 +145,7 @@ class Server:
         return call
 
     def _name(self, script: Script, queue: str) -> Sequence[str]:
-        """The keys of a script, remembered: they are asked for with every call."""
+        """The keys of a script for a queue, cached for the next calls."""
         keys = self.keys.global_keys(script.keys) if script.is_global else self.keys.of_queue(queue, script.keys)
         if len(self._named) >= MAX_NAMED:
             self._named.clear()
@@ -154,7 +154,7 @@ class Server:
 
 
 def wire_to(address: Address) -> Wire:
-    """Nothing is connected yet."""
+    """The wire for this kind of address, not connected yet."""
     match address.kind:
         case Kind.SERVER:
             return ServerWire(address.dsn, address.replicas)

@@ -1,4 +1,4 @@
-"""The watch over the servers: they are looked at when a store is opened and every few seconds, not at each call."""
+"""Periodic checks of the servers: when a store is opened and every few seconds, not at each call."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from windlass.store.redis.connection.address import Address, Kind
 
 MIN_VERSION = (6, 2)
 MAX_MEMORY_SHARE = 0.9
-"""Of the memory limit: from here on no new jobs are taken, and workers have the rest to finish what is there."""
+"""Share of maxmemory from which on enqueues are refused; workers have the rest to finish jobs."""
 
 
 class ServerInfo(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class ServerInfo(msgspec.Struct, frozen=True):
     master: bool
     appendonly: bool
     policy: str
-    """What is thrown away when memory is full."""
+    """Which keys are evicted when memory is full."""
     used: int
     limit: int
     """Bytes of memory; 0: no limit."""
@@ -80,13 +80,13 @@ def objection(info: ServerInfo, *, durable: bool) -> str | None:
 
 INTERVAL = 10.0
 SHORT_INTERVAL = 1.0
-"""Seconds between looks; while something is wrong, and after a server was lost."""
+"""Seconds between checks; the short one while something is wrong, and after a server was lost."""
 ROOM_PARTS = 8
 """The servers are inspected early after this process has used 1/8 of the free memory."""
 
 
 class ServerWatch:
-    """What the last look has shown."""
+    """The result of the last check."""
 
     def __init__(self, address: Address, shown: str) -> None:
         self._address = address
@@ -97,11 +97,11 @@ class ServerWatch:
         self._room: int | None = None
         """Bytes that may still be enqueued; None: no limit."""
         self._left = 0
-        """Bytes until it is looked again."""
+        """Bytes until the next check."""
         self._remark: str | None = None
 
     def is_due(self) -> bool:
-        """True for one caller at a time: others go on with what was seen last, but for the first time."""
+        """True for one caller at a time; the others use the last result. Before the first one, true for all."""
         now = time.monotonic()
         if now < self._due:
             return False
@@ -110,10 +110,10 @@ class ServerWatch:
         return True
 
     def see(self, infos: Sequence[Any], refusal: StoreUnavailable | None) -> None:
-        """The answers of all servers to INFO, and what is wrong with the store itself. The silent are not judged."""
+        """Judge the answers of all servers to INFO, without errors, and store a refusal, if there is any."""
         vitals = [read_server_info(info) for info in infos if not isinstance(info, Exception)]
         wrong = [each for each in (objection(v, durable=self._address.durable) for v in vitals) if each]
-        # Behind Sentinels and in a cluster another may be master in a moment.
+        # Behind Sentinels and in a cluster a failover may replace it.
         lasting = self._address.kind is Kind.SERVER
         self._refusal = refusal or (
             StoreUnavailable(f"{self._shown}: {wrong[0]}", lasting=lasting) if wrong else None
@@ -125,21 +125,21 @@ class ServerWatch:
         self._due = time.monotonic() + (INTERVAL if self._refusal is None and not self._is_full() else SHORT_INTERVAL)
 
     def check_soon(self) -> None:
-        """Something has happened to a server: look before long."""
+        """A server was lost or failed: check within SHORT_INTERVAL."""
         self._due = min(self._due, time.monotonic() + SHORT_INTERVAL)
 
     def check_now(self) -> None:
-        """A script stopped half-way: look at the rights before anything else is asked."""
+        """A script stopped half-way: check the rights before the next call."""
         self._due = 0.0
 
     def remark(self, remark: str | None) -> None:
-        """Something is not as it should be, and can be done without: that is logged once."""
+        """Log what is missing but not required, once."""
         if remark is not None and remark != self._remark:
             logging.getLogger("windlass").warning("%s: %s", self._shown, remark)
         self._remark = remark
 
     def check(self) -> None:
-        """Before every call: is there a reason to keep away?"""
+        """Before every call: raise if the last check refused the store."""
         if self._refusal is not None:
             raise _fresh(self._refusal)
 
@@ -189,5 +189,5 @@ def too_new(shown: str, found: int, known: int) -> SchemaMismatch:
 
 
 def _fresh(error: StoreUnavailable) -> StoreUnavailable:
-    """Raised many times: each has a traceback of its own."""
+    """A copy, so that each raise has its own traceback."""
     return type(error)(str(error), maybe_done=error.maybe_done, lasting=error.lasting)

@@ -24,7 +24,7 @@ from windlass.store.redis.connection.pipe import BlockingConnections, Pipes
 from windlass.store.redis.scripts.loader import Script
 
 MAX_WAIT = 2.0
-"""Seconds that replicas have."""
+"""Seconds that replicas have to confirm a change."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -36,12 +36,12 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """About how many bytes it brings."""
+        """About how many bytes it sends."""
         return sum(len(word) for word in self.arguments if isinstance(word, bytes))
 
     @property
     def by_sha(self) -> tuple[Word, ...]:
-        """As the server knows it."""
+        """The command with the script's digest."""
         return ("EVALSHA", self.script.sha, len(self.keys), *self.keys, *self.arguments)
 
     @property
@@ -73,14 +73,14 @@ class Wire(Protocol):
         """The driver's address of the server at which a key or a channel is, as far as that is known."""
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
 
 
 class ServerWire(Wire):
     """The wire to one server."""
 
     def __init__(self, dsn: str, replicas: int = 0) -> None:
-        """`replicas` must have a change before it is answered."""
+        """`replicas`: how many must have a change before a call returns."""
         self._dsn = dsn
         self._replicas = replicas
         self._pipes: WeakKeyDictionary[asyncio.AbstractEventLoop, Pipes] = WeakKeyDictionary()
@@ -94,7 +94,7 @@ class ServerWire(Wire):
         return _result(reply)
 
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
-        # What only looks has nothing that a replica could lack.
+        # Scripts that only read need no WAIT.
         ask = self.replicated if any(call.script.writes for call in calls) else self.pipelined
         replies = await ask([call.by_sha for call in calls], seconds)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
@@ -102,7 +102,7 @@ class ServerWire(Wire):
             try:
                 again = await ask([calls[i].by_text for i in missing], seconds)
             except DRIVER_ERRORS as error:
-                again = [error] * len(missing)  # of these: the others are done
+                again = [error] * len(missing)  # the other calls are done
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return replies
@@ -117,14 +117,14 @@ class ServerWire(Wire):
         return self._dsn
 
     async def replicated(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """The same, and as many replicas as were asked for have what they changed."""
+        """The same, and raise NotReplicated unless enough replicas have the changes."""
         if not self._replicas:
             return await self.pipelined(commands, seconds)
-        # On the same connection: what is waited for is what that one has written.
+        # On the same connection: WAIT is about the writes of its own connection.
         patience = int(min(seconds / 2, MAX_WAIT) * 1000)
         *replies, reached = await self.pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
         if all(isinstance(reply, Exception) for reply in replies):
-            return replies  # no change that a replica could have
+            return replies  # nothing was changed
         if isinstance(reached, Exception):
             raise NotReplicated(f"the change is made, and WAIT for replicas was refused: {reached}") from reached
         if reached < self._replicas:
@@ -146,7 +146,7 @@ class ServerWire(Wire):
             await pipes.close()
 
     async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """All in one write, on the connection of this loop; where there is no loop, the thread waits itself."""
+        """All in one write, on the connection of this loop; without a loop the thread blocks."""
         loop = running_loop()
         if loop is None:
             return self._without_loop(seconds).ask(commands)
@@ -168,7 +168,7 @@ class ServerWire(Wire):
             pool = redis.ConnectionPool.from_url(
                 self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
             )
-            # Not by the pool's own method: that one makes a hundred and no more, the dead ones counted.
+            # Not by the pool's own method: it stops at a hundred connections, closed ones included.
             self._threads[seconds] = BlockingConnections(lambda: pool.connection_class(**pool.connection_kwargs))
         return self._threads[seconds]
 
@@ -186,7 +186,7 @@ MAX_HOPS = 5
 
 
 class Backoff:
-    """Of one call: pauses that grow, until half of its time is over."""
+    """The growing pauses of one call, for half of its time and at most MAX_SECONDS."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + min(seconds / 2, MAX_SECONDS)
@@ -194,7 +194,7 @@ class Backoff:
         self._hops = 0
 
     async def pause(self, *, at_once: bool = False) -> bool:
-        """Whether it may be tried again, after a while; `at_once`: it is known where."""
+        """Pause, and return whether to try again; `at_once`: without a pause, as the right server is known."""
         if time.monotonic() >= self._end:
             return False
         if at_once and self._hops < MAX_HOPS:
@@ -204,7 +204,7 @@ class Backoff:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            time.sleep(length)  # noqa: ASYNC251 - there is no loop: the caller's thread waits itself
+            time.sleep(length)  # noqa: ASYNC251 - without a loop the caller's thread blocks
             return True
         await asyncio.sleep(length)
         return True

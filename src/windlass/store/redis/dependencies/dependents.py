@@ -1,4 +1,4 @@
-"""Dependents: jobs that wait for parents learn the parents' states, across queues."""
+"""Dependents: jobs that wait for parents are notified of the parents' states, across queues."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ OVERDUE: Micros = 5 * SECOND
 """Mail of this age was abandoned by its sender."""
 NO_OLD_MAIL: Micros = -1
 MAX_ROUNDS = 100
-"""Per caller, with some 80 jobs of each queue in each; then the coordinator continues."""
+"""Rounds of one caller, each with about 80 jobs of each queue; then the coordinator continues."""
 
 
 async def register_children(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> None:
-    """Register these children with their parents, and do what follows from the parents' states."""
+    """Register these children with their parents, and apply the parents' states."""
     await _follow_up(access, await request_parents(access, to_check))
 
 
@@ -46,7 +46,7 @@ async def notify_after_enqueue(
 
 
 async def continue_completion(access: Access, answers: Mapping[str, Sequence[Any]]) -> None:
-    """Continue as the replies of `complete` say: notify dependents, and deliver mail."""
+    """Notify dependents and deliver mail, as the replies of `complete` request."""
     to_do = FollowUp(set(), set())
     to_do.note(answers)
     with _retry_later(access):

@@ -2,7 +2,7 @@
 
 The script that notifies dependents (`complete`, `notify_dependents`) puts mail into the `outbox` of the parent's
 queue. Its caller delivers it (`deliver_mail`), and then clears it (`clear_mail`). Each step is safe to repeat by
-any process: a child knows which of its parents have completed.
+any process: the record of a child has its completed parents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class FollowUp(msgspec.Struct):
     changed: set[str]
     """Dependents are to be notified there (`notify_dependents`)."""
     asking: set[str]
-    """Children must ask for their parents there."""
+    """Children must register with their parents there."""
 
     def note(self, replies: Mapping[str, Sequence[Any]]) -> None:
         """Read `to_do`, the first value in the replies of scripts."""
@@ -58,7 +58,7 @@ class FollowUp(msgspec.Struct):
 
 
 def read_mail(home: str, words: Sequence[bytes]) -> list[Message]:
-    """Fields and values of an outbox, by turns, as scripts answer with them."""
+    """Messages from the fields and values of an outbox, which a script returns alternately."""
     return [
         Message(
             queue=field[72:].decode() or home,

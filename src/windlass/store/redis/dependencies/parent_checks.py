@@ -24,7 +24,7 @@ from windlass.store.redis.records.record import Letter, unpack
 ABANDONED_AFTER: Micros = 5 * SECOND
 """A child that has waited this long for an answer has no live producer."""
 GIVE_UP_AFTER: Micros = 900 * SECOND
-"""An unknown parent of this age will not come: its producer died before the enqueue. Nor will a dropped result."""
+"""After this time an unknown parent, whose producer died before the enqueue, or a dropped result is given up."""
 
 MAX_PAGES = 10
 
@@ -49,7 +49,7 @@ Outcome = tuple[Sequence[Message], Sequence[tuple[JobId, Micros]]]
 
 
 async def request_parents(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> FollowUp:
-    """Register these children with their parents: what follows from that."""
+    """Register these children with their parents: the work that follows."""
     to_do = FollowUp(set(), set())
     left = {queue: list(ids) for queue, ids in to_check.items() if ids}
     while left:
@@ -128,7 +128,7 @@ def _outcome(children: Sequence[WaitingChild], answers: Answers) -> Outcome:
 
 
 def _answer(child: WaitingChild, parent: JobId, answers: Answers) -> tuple[int, bytes] | None:
-    """None: ask again. A result that was dropped may still come by mail."""
+    """Letter and result for a child; None: register again later. A dropped result may still come by mail."""
     letter, result = answers.get((parent, child.id), (None, None))
     if letter is not None and (result is not None or parent not in child.result_params):
         return letter, result or b""

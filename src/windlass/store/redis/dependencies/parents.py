@@ -35,7 +35,7 @@ async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequen
 
 
 async def _with_existing_parents(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
-    """Another job may have the key of a parent that comes with its children: they wait for that one."""
+    """If another job has the key of a parent in the same call, the children wait for that job."""
     awaited = {parent for job in jobs for parent in job.parents}
     if not any(job.id in awaited and job.idempotency_key is not None for job in jobs):
         return jobs
@@ -44,7 +44,7 @@ async def _with_existing_parents(access: Access, jobs: Sequence[NewJob]) -> Sequ
 
 
 async def _existing_holders(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, JobId]:
-    """The jobs that have the keys of these, by those that would be answered with them."""
+    """By new job: the existing job that has its key."""
     keyed = [
         msgspec.structs.replace(job, parents=(), result_params=()) for job in jobs if job.idempotency_key is not None
     ]
@@ -71,7 +71,7 @@ async def _outside_parents(access: Access, jobs: Sequence[NewJob]) -> dict[JobId
 async def _queues_without_results(
     access: Access, jobs: Sequence[NewJob], outside: Mapping[JobId, ParentState]
 ) -> set[str]:
-    """Queues that keep no completed jobs, of those from which results are taken."""
+    """Of the queues from which results are taken, those that keep no completed jobs."""
     if not any(job.result_params for job in jobs):
         return set()
     places = {job.id: job.queue for job in jobs} | {id_: source.queue for id_, source in outside.items()}

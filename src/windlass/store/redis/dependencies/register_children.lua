@@ -1,5 +1,5 @@
 -- register_children: register children with parents in this queue. Request: {parent, child, queue of the child
--- (empty: this one)} of each. Reply, for as many as are not too much text: {letter, result}, without the result if
+-- (empty: this one)} of each. Reply, up to a bound of text: {letter, result}, without the result if
 -- that was dropped; {}: no such job here.
 --! effect: writes
 --! uses: dependents

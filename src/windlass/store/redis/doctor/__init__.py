@@ -1,1 +1,1 @@
-"""The examination of a Redis server and of our keys in it: by looking only."""
+"""Checks of a Redis server and of the keys in it; they only read."""

@@ -1,4 +1,4 @@
-"""The contents of our keys: whether indexes agree with records, and what should have been dropped."""
+"""Checks of the keys: whether indexes agree with records, and what should have been dropped."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -14,7 +14,7 @@ MAX_NAMED = 5
 
 
 async def check_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Whether this is a store of ours, and one that we understand."""
+    """Whether there is a store, of a version that this Windlass supports."""
     found, prefix = await access.identify(), access.server.keys.prefix
     if found is None:
         yield warning("keys", f"there is no store under the prefix {prefix} yet", "the first use makes it")
@@ -44,7 +44,7 @@ async def check_rights(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 
 
 async def check_counts(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Indexes against counters, each queue in one look: they must agree at every moment."""
+    """Indexes against counters, each queue in one consistent read: they must always agree."""
     names = await access.queue_names()
     for name in access.lost:
         yield problem(
@@ -75,7 +75,7 @@ async def check_jobs(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
                 yield problem(
                     "contents",
                     f"job {id_.decode()} of queue {queue!r} is not in {place.decode()}, where it should be found",
-                    "keys were changed past Windlass, or it has a fault: please report it",
+                    "keys were changed by hand, or Windlass has a fault: please report it",
                 )
     if not wrong:
         yield ok("contents", f"each of {seen:,} jobs is where its status says")
@@ -113,7 +113,7 @@ async def check_retention(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 
 
 async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Look for keys that nothing will ever free, queue by queue, some at a time."""
+    """Find idempotency keys that nothing will free, queue by queue, some at a time."""
     seen, left = 0, dict[tuple[str, bytes], OrphanedKey]()
     for queue in await access.queue_names():
         async for count, *found in _pages(partial(access.call, "audit_keys", queue), "0"):
@@ -129,7 +129,7 @@ async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Findin
 
 
 async def _pages(read: Callable[[tuple[str]], Awaitable[Any]], start: str) -> AsyncIterator[Any]:
-    """What a script finds, page by page: it replies with the next cursor first, and with `start` at the end."""
+    """The replies of a script, page by page: the next cursor comes first, and is `start` at the end."""
     cursor = start
     while True:
         onward, *page = await read((cursor,))
@@ -140,5 +140,5 @@ async def _pages(read: Callable[[tuple[str]], Awaitable[Any]], start: str) -> As
 
 
 def _escaped(digest: bytes) -> str:
-    """As redis-cli reads it between quotes."""
+    """Escaped for quotes of redis-cli."""
     return "".join(f"\\x{byte:02x}" for byte in digest)

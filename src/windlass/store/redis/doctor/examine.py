@@ -1,4 +1,4 @@
-"""Examine a server: every check, one after the other, whatever the others found. Nothing is made or changed."""
+"""Examine a server: every check, one after the other, whatever the others found. Nothing is written."""
 
 import asyncio
 from collections import Counter
@@ -90,7 +90,7 @@ async def _queue_census(access: ReadOnlyAccess, queue: str, now: Micros) -> Queu
 
 
 async def _delayed(access: ReadOnlyAccess, queue: str, now: Micros) -> tuple[list[Waiting], bool]:
-    """Delayed jobs and retries, those that are due first, and whether that is all of them."""
+    """Delayed jobs and retries, the earliest first, and whether these are all."""
     found: Counter[tuple[str, bool]] = Counter()
     for start in range(0, MAX_DELAYED, STEP):
         rows: list[Any] = await access.call("census_delayed", queue, (start, STEP))
@@ -142,7 +142,7 @@ async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bo
 
 
 def worst(check: OfServer, infos: Sequence[Info], address: Address) -> list[Finding]:
-    """What a check finds at the server that is worst off, of several."""
+    """The worst finding of a check over all servers."""
     found = [list(check(info, address)) for info in infos]
     return max(found, key=lambda each: max(_WORSE.index(finding.level) for finding in each), default=[])
 
@@ -162,7 +162,7 @@ async def _inside(findings: "Findings", *, deep: bool) -> Examination:
 
 
 class Findings:
-    """What was found so far."""
+    """The findings so far."""
 
     def __init__(self, access: ReadOnlyAccess, shown: str) -> None:
         self.onlooker = access
@@ -170,7 +170,7 @@ class Findings:
         self.findings: list[Finding] = []
 
     async def look(self, name: str, check: OfContents, seconds: float | None = SECONDS_TO_CHECK) -> bool:
-        """Do a check and write down what it finds: whether all of that is as it should be, or better to know."""
+        """Run a check and keep its findings: whether there is no problem among them."""
         found = []
         try:
             async with asyncio.timeout(seconds):

@@ -15,18 +15,18 @@ from windlass.store.redis.scripts.loader import script
 
 
 class ReadOnlyAccess(Access):
-    """The server, as an examination sees it."""
+    """Access that writes nothing."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server, MAX_CALL)
         self.lost: list[str] = []
-        """Queues that are named, and are not there or of another store."""
+        """Names of queues whose keys are missing or belong to another store."""
 
     async def ensure_open(self) -> None:
-        """Which store it is was looked up before, or there is none."""
+        """No-op: `identify` was called before, or there is no store."""
 
     async def infos(self) -> list[Info]:
-        """What each server that is written to says of itself."""
+        """INFO of each master, with settings that it lacks."""
         found = [_parsed(reply) for reply in await self._each("INFO")]
         for name in SETTINGS:
             with contextlib.suppress(StoreUnavailable):  # this user may not be allowed to read it
@@ -37,7 +37,7 @@ class ReadOnlyAccess(Access):
         return found
 
     async def _each(self, *words: str) -> list[Any]:
-        """A command to every server; what one of them answers with trouble is trouble."""
+        """Send a command to every server; raises the first error."""
         replies: list[Any] = await self._translated(self.server.wire.each(*words, seconds=self.seconds))
         for reply in replies:
             if isinstance(reply, Exception):
@@ -49,7 +49,7 @@ class ReadOnlyAccess(Access):
         return await ask_rights(self.server, self.seconds)
 
     async def identify(self) -> MapVersion | None:
-        """Learn which store this is: the version of its key map, or None if there is none."""
+        """Read the id of the store: the version of its key map, or None if there is no store."""
         (key,) = self.server.keys.global_keys(("meta",))
         store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
         if store_id is None:
@@ -58,7 +58,7 @@ class ReadOnlyAccess(Access):
         return read_version(*version)
 
     async def queue_names(self) -> list[str]:
-        """Those that are there."""
+        """Existing queues; the others are in `lost`."""
         names = await super().queue_names()
         replies = await self._send(script("read_queue"), dict.fromkeys(names, (READ,))) if names else {}
         self.lost = [name for name, reply in replies.items() if isinstance(reply, Exception)]
@@ -66,6 +66,6 @@ class ReadOnlyAccess(Access):
 
 
 def _parsed(said: bytes) -> Info:
-    """What INFO says: a line for each field, and headings."""
+    """The reply to INFO: a line for each field, and headings."""
     lines = [line.partition(":") for line in said.decode().splitlines()]
     return {name: value for name, colon, value in lines if colon}

@@ -6,7 +6,7 @@
 local MAX_WEIGHT, HEAVY, TEXT, PORTION = 250, 4, 4096, 25  -- one more for each TEXT bytes
 local now = now_micros()
 
--- The rank among the pending is never in the past: see core/jobs/admission.py.
+-- The rank of a job that becomes pending is never in the past: see core/jobs/admission.py.
 local function rank_of(r) return math.max(r.run_at, now) end
 
 local function admit(id, r, dirty_keys)
@@ -31,7 +31,7 @@ end
 
 local is_delayed = {[SCHEDULED] = true, [FAILED] = true, [THROTTLED] = true}
 
--- Most were scheduled, without key or details: all of those are written together. Their expiry is unchanged.
+-- Most jobs were scheduled, without key or details: these are written together. Their expiry is unchanged.
 local function is_plain(r) return r.letter == SCHEDULED and bit.band(r.flags, HAS_CONCURRENCY_KEY + HAS_DETAILS) == 0 end
 
 local function admit_plain(ids, records)

@@ -56,7 +56,7 @@ local function lift_aged(heads)
     if updated and updated <= now - ageing then
       lift(id, read_record(value))
       moved, left, text = moved + 1, left - 1, text + #value
-      if text > MAX_TEXT then left = 0 end  -- enough for one call
+      if text > MAX_TEXT then left = 0 end  -- enough text for one call
     end
   end
 end

@@ -16,7 +16,7 @@ from windlass.store.redis.duties.queue_rotation import QueueRotation
 from windlass.store.redis.liveness.workers import registered
 
 PORTION = 100
-"""Jobs in one call of a script: it keeps all others waiting."""
+"""Jobs in one call of a script: it blocks the server."""
 MAX_PARKED = 1000
 """Per queue; the coordinator calls again."""
 MAX_FREED = 10_000
@@ -31,7 +31,7 @@ class _Waiting(msgspec.Struct, frozen=True):
 
 
 async def park(access: Access, rounds: QueueRotation) -> dict[str, int]:
-    """Park jobs of unknown types: {type: jobs}. Without a live worker there is no claim to keep clear.
+    """Park jobs of unknown types: {type: jobs}. Without a live worker nothing is parked.
 
     A job that was parked while a worker with its type registered is freed too: the heartbeat may have been too early.
     """

@@ -12,9 +12,9 @@ from windlass.store.redis.schedules.write_schedules import forget_removed
 from windlass.store.redis.verbs.stats import prune_stats
 
 MAX_ROUNDS = 100
-"""For tombstones and windows: a minute brings more than one call clears."""
+"""Rounds for tombstones and windows: a minute adds more than one call clears."""
 MAX_PRUNED = 250
-"""Of one queue in one call: scripts must be short."""
+"""Jobs of one queue in one call."""
 
 
 async def prune(access: Access, limit: int) -> Sequence[JobId]:
@@ -38,7 +38,7 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
     for clean_up in (prune_stats, prune_documents, refresh_buckets, forget_removed):
         with troubles.collected():
             await clean_up(access)
-    if troubles and not dropped:  # else the caller must learn what was dropped, and calls again
+    if troubles and not dropped:  # else the caller needs the ids of dropped jobs, and calls again
         raise troubles[0]
     return dropped
 
@@ -58,7 +58,7 @@ async def _clear_more(access: Access, queues: Iterable[str]) -> QueueErrors:
 QUEUE_BUCKET = ""
 """The name of a queue's own bucket; those of concurrency keys are named by their digests."""
 MAX_PAGES = 50
-"""At a time; the next call continues from there."""
+"""Pages of one call; the next call continues from there."""
 _BUCKET = struct.Struct(">Iqqqq")
 
 

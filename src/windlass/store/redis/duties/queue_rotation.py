@@ -1,9 +1,8 @@
 """Which queues a duty looks at: those with workers, those in which a job is due by now, and some of the others.
 
-So a look costs the same, however many queues have no workers. When a job of a queue is due is known from the last
-look at it. That is a hint only: the other queues are looked at in turn, and all of them by a new process, so
-nothing is lost with it. Jobs of a queue without workers wait in any case; a worker that begins to serve it admits
-them.
+So a round costs the same, however many queues have no workers. When a job of a queue is due is remembered from the
+last visit. That is a hint only: the other queues are visited in turn, and all of them by a new process. Jobs of a
+queue without workers wait in any case; a worker that begins to serve it admits them.
 """
 
 import time
@@ -15,9 +14,9 @@ from windlass.store.redis.connection.access import Access
 from windlass.store.redis.liveness.workers import registered
 
 MAX_OTHERS = 50
-"""Queues without workers, in one look: each of 3,000 has its turn within a minute."""
+"""Queues without workers in one round: each of 3,000 is visited within a minute."""
 SERVED_SECONDS = 1.0
-"""How long it is believed which queues are served."""
+"""How long the list of served queues is cached."""
 
 
 class DutyRotation:
@@ -25,12 +24,12 @@ class DutyRotation:
 
     def __init__(self) -> None:
         self._due: dict[str, Micros | None] = {}
-        """By queue: when it has something to do (None: not as far as is known)."""
+        """By queue: when it has work (None: none is known)."""
         self._last = ""
-        """The last of the others that had its turn."""
+        """The last of the others that was visited."""
 
     def choose(self, names: Sequence[str], served: set[str], now: Micros) -> list[str]:
-        """Of all queues, in their order, those to look at now."""
+        """Of all queues, in their order, those to visit now."""
         gone = self._due.keys() - set(names)
         for name in gone:
             del self._due[name]
@@ -43,12 +42,12 @@ class DutyRotation:
 
     def _is_due(self, name: str, now: Micros) -> bool:
         if name not in self._due:
-            return True  # never looked at
+            return True  # never visited
         due = self._due[name]
         return due is not None and due <= now
 
     def note(self, name: str, due: Micros | None = None) -> None:
-        """It was looked at: when there is something to do in it."""
+        """The queue was visited, and has work at this moment (None: none is known)."""
         self._due[name] = due
 
     def next_due(self) -> Micros | None:
@@ -69,13 +68,13 @@ class QueueRotation:
         return self._rounds.setdefault(duty, DutyRotation())
 
     async def choose(self, access: Access, duty: str, names: Sequence[str]) -> list[str]:
-        """The queues that a duty shall look at now: all of them, where they are few."""
+        """The queues that a duty visits now: all of them, if they are few."""
         if len(names) <= MAX_OTHERS:
             return list(names)
         return self.of(duty).choose(names, await self._ask_served(access), self.now(access))
 
     async def take(self, access: Access, duty: str) -> list[str]:
-        """The same, for a duty that does not know in advance when it has something to do."""
+        """The same, for a duty that cannot know when it has work."""
         chosen = await self.choose(access, duty, await access.queue_names())
         for queue in chosen:
             self.of(duty).note(queue)
@@ -83,7 +82,7 @@ class QueueRotation:
 
     @staticmethod
     def now(access: Access) -> Micros:
-        """A clock with the rate of the store's, from any origin."""
+        """A clock with the rate of the store's, and any origin."""
         clock = access.server.clock
         return time.monotonic_ns() // 1000 if clock is None else clock.wall()
 

@@ -3,30 +3,35 @@
 -- portion at a time, key by key. Request: a cursor of HSCAN, 0 at first. Reply: the next one, 0 at the end.
 --! effect: writes
 --! uses: record, indexes, buckets
-local SET_BACK = 10000000  -- as in core/flow/rate.py: a smaller step back is waited for
-local BUCKETS, MAX_NOTIFIED = 200, 250
+local SET_BACK = 10000000  -- as in core/flow/rate.py: after a smaller step back nothing is done
+local BUCKETS, MAX_SHIFTED = 200, 250
 local SHIFTING = '>i8i8'  -- the old and the new moment of the bucket; the last place follows
 local DIGEST_SIZE = 32
 local now = now_micros()
-local full = false  -- whether this call has done its share
+local full = false  -- whether this call may do no more
 
 local function shift_run_at(member, at, since)
   local id = string.sub(member, -36)
   local r = read_job(id)
+  if not r or r.letter ~= THROTTLED then
+    redis.call('ZREM', K.throttled, member)  -- removed by hand, or left by a stopped script
+    return
+  end
   if r.run_at < at then return end
   r.run_at, r.version = r.run_at + since - at, r.version + 1
   redis.call('HSET', K.jobs, id, write_record(r))
   redis.call('ZADD', K.due, r.run_at, id)
 end
 
--- Some jobs that are throttled by a key, after a place (the key itself: from the first). The rest is remembered.
+-- Shift some jobs that are throttled by a key, after a place (the key itself: from the first); the rest is left to
+-- the next call.
 local function shift_some(place, at, since)
   local members = redis.call('ZRANGEBYLEX', K.throttled, '(' .. place, '(' .. string.sub(place, 1, DIGEST_SIZE) .. '\255\255\255', 'LIMIT',
-    0, MAX_NOTIFIED)
+    0, MAX_SHIFTED)
   for _, member in ipairs(members) do shift_run_at(member, at, since) end
-  full = #members == MAX_NOTIFIED
+  full = #members == MAX_SHIFTED
   if full then
-    redis.call('HSET', K.queue, 'shifting', struct.pack(SHIFTING, at, since) .. members[MAX_NOTIFIED])
+    redis.call('HSET', K.queue, 'shifting', struct.pack(SHIFTING, at, since) .. members[MAX_SHIFTED])
   else
     redis.call('HDEL', K.queue, 'shifting')
   end
@@ -43,7 +48,7 @@ for i = 1, #pairs_, 2 do
   local key, bucket = pairs_[i], read_bucket(pairs_[i + 1])
   local at = bucket.at
   if at - now > SET_BACK then
-    if not full then  -- else it is found again
+    if not full then  -- else the next round of calls finds it
       bucket.at = now
       store_bucket(key, bucket, bucket.full_at - (at - now))
       if key ~= QUEUE_BUCKET then shift_some(key, at, now) end

@@ -6,7 +6,7 @@
 local place, from = request[1], request[2]
 local STEP = place == 'held' and 2 or 100  -- a claim has some hundreds of jobs
 
--- A claim is over when nothing of it runs.
+-- A claim is over when none of its jobs is running.
 local function recount_claim(member)
   local runner, claim, head = claim_of(member)
   local running = 0

@@ -1,9 +1,12 @@
 """admit, expire, age: due work in all queues, the longest due first, a bounded number in each call."""
 
+import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import MAX_PRIORITY
 from windlass.core.moments import Micros
 from windlass.errors import StoreUnavailable
@@ -14,7 +17,7 @@ from windlass.store.redis.dependencies.dependents import notify_dependents
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 
 MAX_IN_CALL = 250
-"""No script may keep the server from others for long: it does less if these are much work."""
+"""Jobs in one call of a script, which does fewer if they are much work."""
 
 
 class Swept(msgspec.Struct, frozen=True):
@@ -24,6 +27,8 @@ class Swept(msgspec.Struct, frozen=True):
     next_in: Micros | None
     queues: Sequence[str] = ()
     """Queues in which any job was handled."""
+    ids: Sequence[JobId] = ()
+    """Of the handled jobs, if the script returns them."""
 
 
 Waits = dict[str, Micros | None]
@@ -31,7 +36,7 @@ Waits = dict[str, Micros | None]
 
 
 async def sweep_all(access: Access, name: str, limit: int, rounds: QueueRotation) -> Swept:
-    """Sweep the queues in which something may be due; when something is due in the others is remembered."""
+    """Sweep the queues in which a job may be due; the rotation remembers when the others have due jobs."""
     known = rounds.of(name)
     queues = await rounds.choose(access, name, await access.queue_names())
     now, waits = rounds.now(access), Waits()
@@ -41,22 +46,21 @@ async def sweep_all(access: Access, name: str, limit: int, rounds: QueueRotation
         for queue, wait in waits.items():
             known.note(queue, None if wait is None else now + wait)
     due = known.next_due()
-    return Swept(swept.jobs, None if due is None else max(0, due - now), swept.queues)
+    return Swept(swept.jobs, None if due is None else max(0, due - now), swept.queues, swept.ids)
 
 
 async def sweep(access: Access, name: str, limit: int, queues: Sequence[str], waits: Waits | None = None) -> Swept:
-    """Let a script that takes a limit, and tells how long until its next, do up to `limit` over these queues.
+    """Call a script that takes a limit and returns how long until its next job, up to `limit` jobs in all.
 
-    They take turns, the longest due first: very many of one queue do not hold up the one that is due in another.
-    Queues that cannot be reached hold up no others either; that is raised at the end. What is known then is in
-    `waits`.
+    Queues take turns, the longest due first: many jobs of one queue do not hold up those of another. Unreachable
+    queues hold up no others; their error is raised at the end, unless there are ids to return.
     """
     waits = Waits() if waits is None else waits
     looks, troubles = await access.call_reachable("next_due", dict.fromkeys(queues, (name,)))
     waits |= {queue: _wait(reply) for queue, reply in looks.items()}
     overdue = {queue: wait for queue, wait in waits.items() if wait is not None and wait <= 0}
     due = sorted(overdue, key=overdue.__getitem__)
-    done, at = 0, set[str]()
+    done, at, ids = 0, set[str](), list[JobId]()
     while due and done < limit:
         portion, turn, due = max(1, min(MAX_IN_CALL, limit // len(due))), due, []
         for queue in turn:
@@ -70,16 +74,18 @@ async def sweep(access: Access, name: str, limit: int, queues: Sequence[str], wa
                 continue
             done += reply[0]
             at.update([queue] if reply[0] else [])
+            ids += [id_.decode() for id_ in reply[2]] if len(reply) > 2 else []
             wait = waits[queue] = _wait(reply)
-            # If nothing counted, there is more to do all the same: the caller comes back for it.
+            # A call may count no job and still leave some due: the caller calls again.
             if reply[0] and wait is not None and wait <= 0:
                 due.append(queue)
-    troubles.raise_first()
+    if not ids:  # else the caller needs them, and calls again
+        troubles.raise_first()
     first = min((wait for wait in waits.values() if wait is not None), default=None)
-    return Swept(done, None if first is None else max(0, first), sorted(at))
+    return Swept(done, None if first is None else max(0, first), sorted(at), ids)
 
 
-def _wait(reply: list[int]) -> Micros | None:
+def _wait(reply: list[Any]) -> Micros | None:
     return reply[1] if len(reply) > 1 else None
 
 
@@ -92,23 +98,24 @@ async def admit(access: Access, limit: int, queues: Sequence[str] | None, rounds
     return Admitted(swept.jobs, swept.next_in)
 
 
-async def expire(access: Access, limit: int, rounds: QueueRotation) -> int:
+async def expire(access: Access, limit: int, rounds: QueueRotation) -> Sequence[JobId]:
     """The longest expired first, over all queues; their dependents are notified."""
     swept = await sweep_all(access, "expire", limit, rounds)
-    await notify_dependents(access, swept.queues)
-    return swept.jobs
+    with contextlib.suppress(StoreUnavailable):  # `tidy` notifies the rest
+        await notify_dependents(access, swept.queues)
+    return swept.ids
 
 
 PORTION = 100
-"""Jobs in one call of a script: it keeps all others waiting."""
+"""Jobs in one call of a script: it blocks the server."""
 _NONE = -MAX_PRIORITY - 1
-"""Below every sort_priority: where a queue begins, and no priority to move up to yet."""
+"""Below every sort_priority: the start of a queue, without a priority to move up to."""
 
 
 async def age(access: Access, limit: int, rounds: QueueRotation) -> int:
-    """Move at most `limit` jobs, each by one step: how many. Queues are asked together, and share what may move.
+    """Move at most `limit` jobs, each by one step: how many. Queues are called together, and share the limit.
 
-    Those that cannot be reached are left out; that is raised at the end.
+    Unreachable queues are left out; their error is raised at the end.
     """
     aged, troubles = 0, QueueErrors()
     going = dict.fromkeys(await rounds.take(access, "age"), (_NONE, _NONE))

@@ -18,7 +18,7 @@ from windlass.store.redis.operator.move import finish_moves
 from windlass.store.redis.verbs.large_batch import drop_batch, store_batch
 
 INTERVAL = 60.0
-"""Seconds between looks at the counters."""
+"""Seconds between checks of the counters."""
 INDEXES = (
     *("ids", "ready", "tenant_queues", "due", "throttled", "waiting_for_key", "parked", "drop_times", "by_status"),
     *("failures", "slots", "expiring", "held"),
@@ -28,7 +28,7 @@ MAX_PAGES = 200
 
 
 class Repairs:
-    """Which queues this process repairs, and how far it is."""
+    """Which queues this process repairs, and how far it has come."""
 
     def __init__(self) -> None:
         self._due = 0.0
@@ -36,14 +36,14 @@ class Repairs:
         """Queues that are under repair: which of the walks, and its cursor."""
 
     async def go_on(self, access: Access, queues: Sequence[str]) -> None:
-        """Look for queues that need repair, once a minute, and continue with those that do."""
+        """Check once a minute which queues need repair, and continue their repairs."""
         if time.monotonic() >= self._due or access.server.script_stopped:
             await self._look(access, queues)
         for queue in [queue for queue in self._walks if queue in queues]:
             await self._walk(access, queue)
 
     async def _look(self, access: Access, queues: Sequence[str]) -> None:
-        """After a script has stopped, all of them."""
+        """Check the counters; after a script stopped half-way, repair all queues."""
         suspect, access.server.script_stopped = access.server.script_stopped, False
         replies = await access.call_each("check_counts", dict.fromkeys(queues, ((),)))
         for queue, wrong in replies.items():
@@ -68,7 +68,7 @@ class Repairs:
 
 
 IDLE = 5 * SECOND
-"""As in parts/staged_batch.lua: a committed batch that nothing was stored of for this long is taken over."""
+"""As in parts/staged_batch.lua: a committed batch without progress for this long is taken over."""
 ABANDONED = 600 * SECOND
 """An uncommitted batch of this age is abandoned, and dropped."""
 

@@ -2,7 +2,7 @@
 -- runner} of each.
 --! effect: reads
 --! uses: record
-local MAX_COUNT = 500  -- the caller comes again soon
+local MAX_COUNT = 500  -- the caller polls
 local asked, answer = {}, {}
 for _, runner in ipairs(request) do asked[runner] = true end
 for _, id in ipairs(redis.call('SRANDMEMBER', K.cancels, MAX_COUNT)) do

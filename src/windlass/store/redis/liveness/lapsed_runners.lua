@@ -1,7 +1,7 @@
 -- lapsed_runners: remove lapsed leases. Their jobs are then put back queue by queue by the caller, and until that
 -- is done the next caller gets these runners too: the last one may have died. Request: the maximum, a cursor
 -- (nothing: the start), the number of the call. Reply: runners, their registrations, 1 if the caller should call
--- again at once (some leases have not got their grace yet, or there are more registrations), and the next cursor.
+-- again at once (some leases still lack their grace, or there are more registrations), and the next cursor.
 -- While a server of a cluster is unreachable any number of dead runners may remain: newly lapsed ones come first,
 -- the others take turns.
 --! scope: global
@@ -34,7 +34,7 @@ for _, runner in ipairs(all_graced and lapsed(math.min(max_count, MAX_REMOVED)) 
   end
 end
 
--- A small hash is one page, whatever is asked for: each call begins elsewhere in it.
+-- HSCAN returns a small hash as one page, whatever COUNT is: each call starts at another entry of it.
 local after, page = unpack(redis.call('HSCAN', K.dead_runners, cursor, 'COUNT', math.min(max_count, MAX_REMOVED)))
 local dead_runners = #page / 2
 for i = 0, dead_runners - 1 do

@@ -18,7 +18,7 @@ NO_LEASE = b"no lease"
 """The reply of a claim if the queue knows no lease of the runner: call `allow_runner`, and claim again."""
 
 CANCELS_SECONDS = 1.0
-"""Requests to stop are read again and again: a queue that cannot be reached is not waited for."""
+"""Seconds for reading cancel requests, which is repeated: an unreachable queue is not waited for."""
 
 Registrations = dict[str, list[str]]
 """Queue → runners that may hold jobs there."""
@@ -27,7 +27,7 @@ _EXPIRES = struct.Struct(">q")
 
 
 async def open_lease(access: Access, request: LeaseRequest) -> None:
-    """A lease for a new runner; asking twice for the same one is the same as asking once."""
+    """A lease for a new runner. Safe to repeat."""
     await access.call_global("open_lease", (request.runner, request.worker, request.length))
 
 
@@ -46,7 +46,7 @@ async def cancels(access: Access, worker: str) -> tuple[CancelRequest, ...]:
 
 
 async def allow_runner(access: Access, runner: str, queues: Collection[str]) -> bool:
-    """Let a runner claim in these queues, which said NO_LEASE; False if its lease is over, but may still be renewed.
+    """Let a runner claim in these queues, which replied NO_LEASE; False if its lease is over but may be renewed.
 
     Raises LeaseLost if it has none.
     """

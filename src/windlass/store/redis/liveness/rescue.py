@@ -25,7 +25,7 @@ from windlass.store.redis.records.record import Record, unpack
 PORTION = 100
 """Jobs put back by one call of a script."""
 UNREGISTERED_EVERY: Micros = 5 * SECOND
-"""They are rare, and many queues are asked for them."""
+"""Time between checks for runners without a registration: these are rare, and queues are read for them."""
 
 
 class Rescuer:
@@ -35,11 +35,11 @@ class Rescuer:
         self._unregistered_at: Micros = 0
         self._rounds = QueueRotation()
         self._cursor = b"0"
-        """Where the next look at dead runners continues: see lapsed_runners.lua."""
+        """Where the next call continues in the list of dead runners: see lapsed_runners.lua."""
         self._calls = 0
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
-        """Of up to `limit` runners whose leases lapsed; now and then also of runners without a registration."""
+        """Put back jobs of up to `limit` runners with lapsed leases, at times also of unregistered runners."""
         rescued: list[Rescued] = []
         unreached: dict[str, StoreUnavailable] = {}
         more = 1
@@ -63,7 +63,7 @@ class Rescuer:
 
 
 async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
-    """The supervisor saw its runner end, and knows which jobs had started.
+    """Put back the jobs of a runner whose end its supervisor saw; the caller names the started jobs.
 
     Its jobs in queues that cannot be reached are left to `rescue`: the caller must not wait.
     """
@@ -77,7 +77,7 @@ async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
 async def _forget_dead(
     access: Access, runners: Sequence[str], registrations: Registrations, unreached: Collection[str]
 ) -> None:
-    """Forget runners that hold nothing any more; what is in a queue that was not reached is still held."""
+    """Forget runners that hold nothing; in unreachable queues their jobs count as held."""
     holding = {runner for queue in unreached for runner in registrations.get(queue, ())}
     if done := [runner for runner in runners if runner not in holding]:
         await access.call_global("forget_dead_runners", done)
@@ -86,7 +86,7 @@ async def _forget_dead(
 async def _unregistered(
     access: Access, queues: Sequence[str], unreached: dict[str, StoreUnavailable]
 ) -> Registrations:
-    """Runners that queues know and the global keys do not: a server of a cluster may have lost its last second."""
+    """Runners in queues that the global keys do not have: a failover may have lost their registration."""
     known_runners = await _reached(access, "known_runners", dict.fromkeys(queues, ((),)), unreached)
     known = set(await access.command("HKEYS", "leases"))
     unregistered: Registrations = defaultdict(list)
@@ -98,7 +98,7 @@ async def _unregistered(
 async def _reached(
     access: Access, name: str, requests: dict[str, tuple[Any, ...]], unreached: dict[str, StoreUnavailable]
 ) -> dict[str, Any]:
-    """The answers of a script; where each queue may be away on its own, those that gave none are noted."""
+    """The replies of a script; in a cluster, unreachable queues are noted."""
     if not access.clustered:
         return await access.call_queues(name, requests)
     replies = await access.call_each(name, requests)
@@ -134,7 +134,7 @@ async def _put_back(
 async def _end(
     access: Access, held: dict[str, tuple[Micros, list[Record]]], fate: Callable[[Running], CrashResult]
 ) -> list[Rescued]:
-    """Those that did not end meanwhile."""
+    """Put back the jobs that did not end meanwhile."""
     endings = {
         record.id: after_runner_death(fate(running_of(record, queue)))
         for queue, (_, records) in held.items()

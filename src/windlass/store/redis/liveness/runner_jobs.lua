@@ -13,7 +13,7 @@ for _, runner in ipairs(runners) do
   remember_ended_runner(runner, now)
 end
 
--- What does not fit into the answer is answered next time; a claim of which nothing runs goes.
+-- Jobs that do not fit are in the next reply; a claim without running jobs is removed.
 local function give_up(member)
   local alive = 0
   read = read + each_of_claim(member, function(id, r, value)
@@ -31,7 +31,7 @@ local function give_up(member)
   end
 end
 
--- One claim after the other: those of which jobs are answered stay until these are put back.
+-- Claim by claim: a claim whose jobs are in the reply stays until they are put back.
 local function give_up_all(runner)
   local after = -1
   while answer[2] == 0 do

@@ -37,7 +37,7 @@ async def live_workers(access: Access) -> list[WorkerInfo]:
 
 
 async def registered(access: Access) -> list[WorkerInfo]:
-    """Those that are alive, without a look at what they hold."""
+    """Live workers, without the number of jobs that they hold."""
     found = [
         to_worker(info[_SINCE.size :].decode(), _SINCE.unpack_from(info)[0], int(beat_at), 0)
         for info, beat_at in await access.call_global("live_workers", ())
@@ -96,7 +96,7 @@ async def coordinator(access: Access, now: Micros) -> str | None:
 
 
 async def held(access: Access, runner: str) -> list[Held]:
-    """In all queues that can be reached, which are asked together."""
+    """The jobs that a runner holds in all reachable queues."""
     found: list[Held] = []
     after = dict.fromkeys(await access.queue_names(), -1)
     while after:
@@ -115,7 +115,7 @@ async def held(access: Access, runner: str) -> list[Held]:
 
 
 async def held_by_runner(access: Access, queues: Iterable[str]) -> Counter[str]:
-    """How many jobs each runner has in these queues. Those that come and go meanwhile may be missed."""
+    """How many jobs each runner holds in these queues. Claims made or ended meanwhile may be missed."""
     found: Counter[str] = Counter()
     after = dict.fromkeys(queues, ("", 0))
     while after:

@@ -35,7 +35,7 @@ async def replace_decided(access: Access, decided: Decided) -> dict[JobId, Repla
 
 
 def version_of(record: Record) -> str:
-    """The version that people see; the record's own number also grows with notes."""
+    """The version that users see; the record's own version also grows with notes."""
     return core_version(record.attempt, record.updated_at, record.payload)
 
 
@@ -46,7 +46,7 @@ async def decide_all(
     apply: Apply = replace_decided,
     versions: Versions = ANY_VERSION,
 ) -> list[Transition | None]:
-    """The answer for each id. One that was changed meanwhile is decided again; one that comes twice, one by one."""
+    """The answer for each id. A job that changed meanwhile is decided again; repeated ids one after the other."""
     asked = dict(enumerate(ids))
     answers: dict[int, Transition | None] = {}
     for _ in range(len(asked) + MAX_TRIES):
@@ -78,7 +78,7 @@ async def _decide_some(
         else:
             wanted[i] = seen, after
     replaced = await apply(access, list(wanted.values()))
-    # The call that made it so may have died before its dependents were notified.
+    # The process that changed it may have died before it notified the dependents.
     settled = [view.jobs[id_] for i, id_ in turn.items() if i not in wanted and id_ in view.jobs]
     await notify_dependents(access, {seen.queue for seen in settled if seen.record.flags & Flag.HAS_DEPENDENTS})
     for i, (seen, _) in wanted.items():

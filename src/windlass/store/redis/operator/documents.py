@@ -16,9 +16,10 @@ async def add(access: Access, kind: str, id: str, data: str, keep: Micros | None
     return _document(id, reply)
 
 
-async def replace(access: Access, kind: str, id: str, data: str, version: int) -> bool:
-    """Whether the document had this version."""
-    return bool(await access.call_global("replace_document", [version], _member(kind, id), data.encode()))
+async def replace(access: Access, kind: str, id: str, data: str, version: int, keep: Micros | None = None) -> bool:
+    """Whether the document had this version, and is replaced. `keep`: how long from now; None: its end stays."""
+    request = [version, keep or 0]
+    return bool(await access.call_global("replace_document", request, _member(kind, id), data.encode()))
 
 
 async def get(access: Access, kind: str, ids: Sequence[str]) -> list[Document | None]:
@@ -32,7 +33,7 @@ async def get(access: Access, kind: str, ids: Sequence[str]) -> list[Document | 
 
 
 async def newest(access: Access, kind: str, limit: int, before: str | None = None) -> list[Document]:
-    """In descending order of their ids; not one picture of all."""
+    """In descending order of ids; not one consistent read of all."""
     found: list[Document] = []
     start = kind.encode() + b"\1" if before is None else _member(kind, before)
     while start and len(found) < limit:
@@ -46,7 +47,7 @@ async def newest(access: Access, kind: str, limit: int, before: str | None = Non
 
 
 async def delete(access: Access, kind: str, ids: Sequence[str]) -> int:
-    """How many there were."""
+    """How many of them existed."""
     members = [_member(kind, id_) for id_ in ids]
     portions = [members[at : at + PORTION] for at in range(0, len(members), PORTION)]
     return sum([await access.call_global("drop_documents", [], *portion) for portion in portions])
@@ -59,7 +60,7 @@ async def trim(access: Access, kind: str, most: int, limit: int) -> int:
 
 
 async def prune_documents(access: Access) -> None:
-    """Drop some expired ones."""
+    """Drop up to MAX_PRUNED_DOCUMENTS expired documents."""
     for _ in range(MAX_PRUNED_DOCUMENTS // PORTION):
         if await access.call_global("prune_documents", [PORTION]) < PORTION:
             return

@@ -38,7 +38,7 @@ while at < #found and count < limit do
     answer[1], answer[2] = string.format('%.0f', moment), id
     if value then
       local is, _, _, _, updated = struct.unpack(HEAD_A, value)
-      -- Another retention before, or another status since: then it is not one of these.
+      -- Not if the retention was another one, or the status has changed since.
       if is == letter and updated == moment then
         count = count + 1
         answer[2 + count] = {id, value, redis.call('HGET', K.details, id) or ''}

@@ -30,7 +30,7 @@ class _Walk(msgspec.Struct):
 
 
 async def ended(access: Access, since: Micros | None, after: JobId | None, limit: int) -> Ends:
-    """Of every queue, merged."""
+    """The ended jobs of all queues, in order."""
     now = await access.now()
     if since is None:
         return Ends(now, ())
@@ -43,7 +43,7 @@ async def ended(access: Access, since: Micros | None, after: JobId | None, limit
             reached = (int(moment), id_.decode()) if id_ else walk.reached
             walk.ended = not id_ or reached == walk.reached
             walk.reached = reached
-    # Beyond the lowest place at which a walk stopped, something may be missing.
+    # Behind the earliest position at which a walk stopped, jobs may be missing.
     certain = min((walk.reached for walk in walks.values() if not walk.ended), default=None)
     ends = [end for walk in walks.values() for end in walk.found if certain is None or (end.at, end.id) <= certain]
     return Ends(now, tuple(sorted(ends, key=lambda end: (end.at, end.id))[:limit]))

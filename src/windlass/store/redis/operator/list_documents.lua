@@ -1,6 +1,6 @@
 -- list_documents: documents of a kind below a member, in descending order. Request: the maximum. ARGV[4], ARGV[5]:
 -- where to begin and to end, exclusive. Reply: the last member that was read (empty: the end), and member, version,
--- creation time and data of each, for as many as are not too much text.
+-- creation time and data of each, up to a bound of text.
 --! scope: global
 --! effect: reads
 --! uses: document

@@ -1,19 +1,23 @@
 -- list_ids: ids of matching jobs in the order of ids, a bounded number at a time. Request: the id to continue
 -- after (empty: the start), how many are wanted, how many may be read, whether the oldest come first, status
--- letters (empty: all), type, tenant, tag, parent, schedule, end of the id; false: any; {field, text} of texts that the
--- fields contain; types of which it has one (empty: any). Reply: the last id (empty: the end), how many were read, and the matching ids.
+-- letters (empty: all); then, false for any, type, tenant, tag, parent, schedule, end of the id, and the id before
+-- which a list from the oldest ends; {field, text} of texts that fields contain; types, one of which it has (empty:
+-- any). Reply: the last id (empty: the end), how many were read, 1 if children may be moving to another queue, and
+-- the matching ids.
 --! effect: reads
 --! uses: record, claims, byte_order
---! keys: queue, counts, jobs, details, ids, types, ready, due, by_status, waiting_for_key, parked, children
-local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, texts, types = unpack(request, 1, 13)
-local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP = 400, 2000, 500000, 1000, 50
+--! keys: queue, counts, jobs, details, ids, types, ready, due, by_status, waiting_for_key, parked, children, moving
+local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, id_before, texts, types = unpack(request, 1, 14)
+local MAX_READ, MAX_SEEN, MAX_BYTES, STEP = 400, 2000, 500000, 50
+-- Up to this number, jobs of the wanted statuses are gathered; each must be looked up if children are wanted.
+local MAX_FEW = parent and 200 or 1000
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
 local function along(key, head, from, count)
   local first = from ~= '' and '(' .. head .. from
   local found
   if oldest then
-    found = redis.call('ZRANGEBYLEX', key, first or '[' .. head, '(' .. head .. 'g', 'LIMIT', 0, count)
+    found = redis.call('ZRANGEBYLEX', key, first or '[' .. head, '(' .. head .. (id_before or 'g'), 'LIMIT', 0, count)
   else
     found = redis.call('ZREVRANGEBYLEX', key, first or '(' .. head .. 'g', '[' .. head, 'LIMIT', 0, count)
   end
@@ -23,7 +27,7 @@ local function along(key, head, from, count)
   return found
 end
 
--- Mostly the first twelve digits decide, read as a number once: comparing bytes is slow.
+-- The first twelve digits, read as a number once, usually decide: comparing bytes is slow.
 local heads = {}
 local function head_of(id)
   if not heads[id] then heads[id] = tonumber(string.sub(id, 1, 8) .. string.sub(id, 10, 13), 16) or 0 end
@@ -41,13 +45,13 @@ local function sorted(ids, from, count)
   table.sort(ids, before)
   local kept = {}
   for _, id in ipairs(ids) do
-    if #kept == count then break end
+    if #kept == count or oldest and id_before and not before(id, id_before) then break end
     if (from == '' or before(from, id)) and id ~= kept[#kept] then kept[#kept + 1] = id end
   end
   return kept
 end
 
--- Where jobs of a status are found, if there are not many.
+-- The index that is read for a status, if few jobs have it.
 local places = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'waiting_for_key', k = 'parked', d = 'by_status', x = 'by_status'}
 
 local function each_letter(act)
@@ -73,7 +77,7 @@ local function only_few()
   end)
 end
 
--- All ids of these statuses, and maybe some others; nil: too many to be sorted.
+-- All ids of these statuses, and maybe some others; false: too many to be sorted.
 local function gathered()
   local ids, seen = {}, {}
   local all = only_few() and each_letter(function(letter)
@@ -84,11 +88,20 @@ local function gathered()
     elseif letter == 'r' then
       local held, are_all = held_ids(2 * MAX_FEW)  -- a claim also has jobs that ended since
       for _, id in ipairs(held) do ids[#ids + 1] = id end
-      return are_all
+      return are_all and #held <= 2 * MAX_FEW
     end
     return true
   end)
   return all and ids
+end
+
+-- The children among these ids. `children` has no statuses, and most children may have ended.
+local function children(ids)
+  local kept = {}
+  for _, id in ipairs(ids) do
+    if redis.call('ZSCORE', K.children, parent .. id) then kept[#kept + 1] = id end
+  end
+  return kept
 end
 
 -- Sorted once, then returned in portions.
@@ -111,21 +124,22 @@ local function among_rare(from, count)
 end
 
 local function source()
+  local few = (parent or not only_rare()) and gathered()
+  if few then return portions(parent and children(few) or few) end
   if parent then return function(from, count) return along(K.children, parent, from, count) end end
   if only_rare() then return among_rare end
-  local few = gathered()
-  if few then return portions(few) end
   return function(from, count) return along(K.ids, '', from, count) end
 end
 
 local number = type and tonumber(redis.call('HGET', K.types, type))
-if type and not number then return {'', 0} end
+if type and not number then return {'', 0, 0} end
 local numbers = #types > 0 and {}
 for _, each in ipairs(numbers and redis.call('HMGET', K.types, unpack(types)) or {}) do
   if each then numbers[tonumber(each)] = true end
 end
-if numbers and not next(numbers) then return {'', 0} end
-local must_read = numbers or letters ~= '' or type or tenant or tag or schedule or #texts > 0
+if numbers and not next(numbers) then return {'', 0, 0} end
+local must_unpack = numbers or type or tenant or tag or schedule or #texts > 0
+local must_read = must_unpack or letters ~= ''
 
 local function has_tag(text)
   if not text then return false end
@@ -153,8 +167,9 @@ end
 -- Reads only what the filter needs: most records do not match.
 local TAGS, SCHEDULE = 15, 17
 local function matches(id, value)
-  local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
-  if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
+  if letters ~= '' and not string.find(letters, string.sub(value, 1, 1), 1, true) then return false end
+  if not must_unpack then return true end
+  local _, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
   local flags, type_number = struct.unpack('>I4I4', value, A_SIZE + length + 1)
   if number and type_number ~= number or numbers and not numbers[type_number] then return false end
   if tenant and not has(flags, HAS_TENANT) then return false end
@@ -166,20 +181,20 @@ local function matches(id, value)
 end
 
 local next_ids = source()
-local answer, found, read, seen, bytes = {'', 0}, 0, 0, 0, 0
-local ended = false
+local answer, found, read, seen, bytes = {'', 0, parent and redis.call('EXISTS', K.moving) or 0}, 0, 0, 0, 0
+local ended, chunk = false, math.min(STEP, 4 * limit)  -- if one is wanted, it is usually among the first
 while not ended and found < limit and seen < math.min(max_count, MAX_SEEN) and read < MAX_READ and bytes < MAX_BYTES do
-  local step = math.min(must_read and STEP or id_end and 500 or math.min(limit, MAX_FEW), max_count - seen)
+  local step = math.min(must_read and chunk or id_end and 500 or math.min(limit, 1000), max_count - seen)
   local ids = next_ids(from, step)
   local values = must_read and #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids))
-  ended = #ids < step
+  ended, chunk = #ids < step, math.min(STEP, 2 * chunk)
   for i, id in ipairs(ids) do
     local value = values and values[i]
     if values then read, bytes = read + 1, bytes + (value and #value or 0) end
     from, seen = id, seen + 1
     if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(id, value)) then
       found = found + 1
-      answer[2 + found] = id
+      answer[3 + found] = id
       if found == limit then
         ended = ended and i == #ids
         break

@@ -1,4 +1,4 @@
-"""Moving jobs to another queue: never in two at once, and in the end in one, whichever process dies on the way.
+"""Moving jobs to another queue: never in two at once, and finally in one, whichever process dies meanwhile.
 
 Nothing is atomic over two queues. The source keeps the whole job in `moving` (`move_out`); the target stores it
 unless it has it (`move_in`); then the source forgets it (`move_done`). Each step is safe to repeat by any process,
@@ -17,16 +17,16 @@ from windlass.store.redis.operator.replace import Pair, Replaced
 from windlass.store.redis.records.record import STATUS, A, Details, Flag, Letter, Record, encode, pack
 
 RESERVED_FOR: Micros = 60 * SECOND
-"""How long an idempotency key waits in the target queue for its job."""
+"""How long an idempotency key is reserved in the target queue."""
 OVERDUE: Micros = 30 * SECOND
-"""A move of this age was abandoned: no call takes as long."""
+"""A move of this age is abandoned: no call takes as long."""
 
 Packet = tuple[bytes, bytes, bytes, bytes]
 """Target, record, details, notes."""
 
 
 async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
-    """Pairs by the queues where they are, each on its own: the record as it was read, and as it shall be there."""
+    """Move the jobs of these pairs, by source queue, each on its own; the new record is for the target."""
     holders = await _reserve(access, target, [pair for pairs in leaving.values() for pair in pairs], RESERVED_FOR)
     going = {queue: [pair for pair in pairs if pair[0].id not in holders] for queue, pairs in leaving.items()}
     packets = await _depart(access, target, {queue: pairs for queue, pairs in going.items() if pairs})
@@ -44,7 +44,7 @@ async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[P
 
 
 async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: Micros) -> dict[JobId, JobId]:
-    """Reserve the idempotency keys of these jobs in the target; the holders of those that are taken."""
+    """Reserve idempotency keys in the target (length 0: release them); the holders of taken keys."""
     holders: dict[JobId, JobId] = {}
     keyed = [before for before, _ in pairs if before.fields.key_digest is not None]
 
@@ -59,7 +59,7 @@ async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: M
 async def _depart(
     access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]
 ) -> dict[str, dict[JobId, Packet]]:
-    """Jobs that left, by the queues that they left."""
+    """The packets of jobs that have departed, by source queue."""
     requests = {queue: _departure(target, pairs) for queue, pairs in leaving.items()}
     replies = await access.call_queues("move_out", requests)
     return {
@@ -84,7 +84,7 @@ def _blobs(after: Record) -> tuple[bytes, bytes]:
 
 
 async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -> dict[JobId, int]:
-    """Bring departed jobs to their queues, and let the sources forget them: the letter that each has there."""
+    """Store departed jobs in their targets, then remove them from the sources: the letter of each."""
     arriving: dict[str, list[tuple[JobId, Packet]]] = defaultdict(list)
     for departed in packets.values():
         for id_, packet in departed.items():

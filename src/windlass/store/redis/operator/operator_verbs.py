@@ -25,7 +25,7 @@ from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, R
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 
 _ANY = -1
-"""Instead of a version: drop the job whatever it has."""
+"""In place of a version: drop the job at any version."""
 
 
 async def cancel(
@@ -122,12 +122,12 @@ def apply_timing(record: Record, timing: Timing, now: Micros) -> None:
 
 
 def slot_of(record: Record) -> int | None:
-    """The slot that it has of its key."""
+    """The slot of its key that the job has."""
     return None if record.slot == NO_SLOT else record.slot
 
 
 async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Finished jobs only: a live one must be cancelled first. Of one that comes twice, the first goes."""
+    """Finished jobs only: a live one must be cancelled first. Of a repeated id the first is answered as deleted."""
     if versions:
         return await _delete_unchanged(access, ids, versions)
     places = access.server.job_locations.places(ids)
@@ -138,7 +138,7 @@ async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_
 
 
 async def _delete_unchanged(access: Access, ids: Sequence[JobId], versions: Versions) -> list[Transition | None]:
-    """Read, compare, and drop what still is the record that was read."""
+    """Read, compare versions, and drop records that have not changed since."""
     seen = (await read_anywhere(access, ids)).jobs
     stale = {id_ for id_, job in seen.items() if id_ in versions and version_of(job.record) != versions[id_]}
     wanted: dict[str, list[tuple[JobId, int]]] = defaultdict(list)
@@ -201,7 +201,7 @@ async def _vain_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId
 async def change(
     access: Access, ids: Sequence[JobId], wanted: JobChange, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Each of them wholly or not at all; an idempotency key goes with its job into another queue."""
+    """Each job wholly or not at all; a job that moves keeps its idempotency key."""
 
     async def apply(access: Access, decided: Decided) -> dict[JobId, Replaced]:
         there = [(seen, after) for seen, after in decided if _moves(seen, wanted)]

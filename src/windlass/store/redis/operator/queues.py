@@ -42,12 +42,12 @@ async def declare(access: Access, queues: dict[str, QueueSettings]) -> None:
 async def change(
     access: Access, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
 ) -> Queue:
-    """Replace the operator's change, if it is what it was."""
+    """Replace the operator's change, if it still is the expected one."""
     return await _write_one(access, name, lambda kept: with_change(kept.queue, changed, was, version))
 
 
 async def pause(access: Access, name: str, length: Micros | None, version: str | None = None) -> Queue:
-    """Nothing more is claimed from it, for a time or until resumed."""
+    """Stop claims from it, for a time or until it is resumed."""
 
     def paused(kept: QueueState) -> Queue:
         kept.queue.check(version)
@@ -58,17 +58,17 @@ async def pause(access: Access, name: str, length: Micros | None, version: str |
 
 
 async def resume(access: Access, name: str, version: str | None = None) -> Queue:
-    """It may be claimed from again."""
+    """Allow claims again."""
     return await _set(access, name, version, paused=False, paused_until=None)
 
 
 async def close(access: Access, name: str, version: str | None = None) -> Queue:
-    """It takes no new jobs."""
+    """Refuse new jobs."""
     return await _set(access, name, version, closed=True)
 
 
 async def open_(access: Access, name: str, version: str | None = None) -> Queue:
-    """It takes new jobs again."""
+    """Accept new jobs again."""
     return await _set(access, name, version, closed=False)
 
 
@@ -100,7 +100,7 @@ async def _write_one(access: Access, name: str, decide: Decide) -> Queue:
 
 
 async def _write(access: Access, decisions: Mapping[str, Decide]) -> dict[str, Queue]:
-    """Each queue as it is decided, by all of them in two trips; what stays as it is, is not written."""
+    """Read, decide and write queues, in two round trips for all of them; unchanged ones are not written."""
     done: dict[str, Queue] = {}
     for _ in range(MAX_TRIES):
         kept = await read_queues(access, decisions.keys() - done.keys())

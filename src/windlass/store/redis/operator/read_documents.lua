@@ -1,5 +1,5 @@
 -- read_documents: documents by kind and id, each a blob. Reply: version, creation time and data of each, or nothing,
--- for as many as are not too much text.
+-- up to a bound of text.
 --! scope: global
 --! effect: reads
 --! uses: document

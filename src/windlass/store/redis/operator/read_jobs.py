@@ -13,7 +13,8 @@ from windlass.store.records import NEWEST, Counts, FailureKey, JobFilter, JobPag
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.liveness.leases import lease_ends
-from windlass.store.redis.operator.read_records import MAX_AT_ONCE, FoundJob, read_anywhere, read_records
+from windlass.store.redis.operator.move import finish_moves
+from windlass.store.redis.operator.read_records import MAX_AT_ONCE, MAX_READS, FoundJob, read_anywhere, read_records
 from windlass.store.redis.records.ending import row_of
 from windlass.store.redis.records.record import STATUS, Letter, unpack
 from windlass.store.rows import failure_key, to_job
@@ -43,13 +44,13 @@ async def find(access: Access, ids: Iterable[JobId]) -> dict[JobId, FoundJob]:
 
 
 async def jobs_at(access: Access, places: Mapping[JobId, str]) -> dict[JobId, Job]:
-    """Jobs whose queues are known; one that was dropped meanwhile is left out."""
+    """Jobs whose queues are known; one that was dropped or moved meanwhile is left out."""
     ids_of = by_queue(places, places.__getitem__)
     return await jobs_of(access, (await read_records(access, ids_of, notes=True)).jobs)
 
 
 async def jobs_of(access: Access, found: Mapping[JobId, FoundJob]) -> dict[JobId, Job]:
-    """As users see them. Leases are no part of a queue: one more round trip, if any of them runs."""
+    """Jobs as users see them. Leases are global keys: one more round trip, if any job is running."""
     running = {each.record.runner for each in found.values() if each.record.letter == Letter.RUNNING}
     leases = await lease_ends(access, running)
     return {id_: _job(each, leases) for id_, each in found.items()}
@@ -62,11 +63,11 @@ def _job(found: FoundJob, leases: Mapping[str, Micros]) -> Job:
 
 
 MAX_WALKED = 10_000
-"""Jobs of a queue that one page may look at: then the page ends, short, and the next one goes on."""
+"""Jobs of a queue that one page may read; then it ends early, and the next page continues."""
 
 
 def _max_walked(wanted: JobFilter, queues: int) -> int:
-    """A search in texts reads as many jobs of all queues together."""
+    """A search in texts has MAX_WALKED for all queues together, and at least 500 for each."""
     return max(500, MAX_WALKED // max(1, queues)) if wanted.contains else MAX_WALKED
 
 
@@ -75,25 +76,25 @@ class Walk(msgspec.Struct):
 
     ids: list[JobId]
     reached: JobId
-    """Up to here everything was looked at."""
+    """All ids up to this one were read."""
     ended: bool
     most: int = MAX_WALKED
     seen: int = 0
-    """How many jobs were looked at."""
+    """How many jobs were read."""
 
     def goes_on(self, limit: int) -> bool:
-        """Whether there may be more, and it may be looked for."""
+        """Whether there may be more matches, and the walk may continue."""
         return not self.ended and len(self.ids) < limit and self.seen < self.most
 
 
 async def list_jobs(access: Access, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-    """Newest first; the cursor is the last id of the page before. Rare matches make short pages, not long walks."""
-    start = check_id(cursor, "cursor") if cursor else ""
+    """Newest first; the cursor is the last id of the previous page. Rare matches make short pages, not long walks."""
+    start = min(filter(None, (check_id(cursor, "cursor") if cursor else None, wanted.id_before)), default="")
     if limit < 1:
         return Page((), None)
     walks = await _walked(access, wanted, limit, start, oldest=False)
     found = {id_: queue for queue, walk in walks.items() for id_ in walk.ids}
-    # Below the highest place at which a walk stopped, something may be missing.
+    # Below the highest id at which a walk stopped, matches may be missing.
     watermark = max((walk.reached for walk in walks.values() if not walk.ended), default="")
     ids = sorted((id_ for id_ in found if id_ >= watermark), reverse=True)[:limit]
     end = ids[-1] if len(ids) == limit else watermark or None
@@ -104,7 +105,7 @@ async def list_jobs(access: Access, wanted: JobFilter, limit: int, cursor: str |
 
 
 async def select(access: Access, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-    """Oldest first, after a given id: as many as are wanted, if there are."""
+    """Oldest first, after a given id: `limit` ids, or all that match."""
     ids: list[JobId] = []
     start = after or ""
     while len(ids) < limit:
@@ -121,23 +122,32 @@ async def select(access: Access, wanted: JobFilter, limit: int, after: JobId | N
 
 
 async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *, oldest: bool) -> Mapping[str, Walk]:
-    """Every queue in which a match can be, walked until enough was found, or far enough."""
-    names = [name for name in await access.queue_names() if wanted.queue in (None, name)]
-    names = [name for name in names if not wanted.queues or name in wanted.queues]
-    walks = {name: Walk([], start, ended=False, most=_max_walked(wanted, len(names))) for name in names}
-    while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
-        requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
-        for name, (reached, seen, *ids) in (await access.call_queues("list_ids", requests)).items():
-            walk = walks[name]
-            walk.ids += [id_.decode() for id_ in ids]
-            walk.reached, walk.ended, walk.seen = reached.decode(), not reached, walk.seen + seen
+    """Walk every queue in which a match can be, until enough was found, or far enough.
+
+    Groups decide by the children that are found: a moving child arrives first, also if its mover has died.
+    """
+    for _ in range(MAX_READS):
+        names = [name for name in await access.queue_names() if wanted.queue in (None, name)]
+        names = [name for name in names if not wanted.queues or name in wanted.queues]
+        walks = {name: Walk([], start, ended=False, most=_max_walked(wanted, len(names))) for name in names}
+        moving = set[str]()
+        while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+            requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
+            for name, (reached, seen, may_move, *ids) in (await access.call_queues("list_ids", requests)).items():
+                walk = walks[name]
+                walk.ids += [id_.decode() for id_ in ids]
+                walk.reached, walk.ended, walk.seen = reached.decode(), not reached, walk.seen + seen
+                moving |= {name} if may_move else set()
+        if not moving:
+            break
+        await finish_moves(access, sorted(moving), least=0)
     return walks
 
 
 def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tuple[object, ...]:
     """The request of list_ids.lua."""
     letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
-    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.schedule, wanted.id_end)
+    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.schedule, wanted.id_end, wanted.id_before)
     most = walk.most - walk.seen
     texts = [(each.field, each.text) for each in wanted.contains]
     terms = (*(each or False for each in said), texts, wanted.types)
@@ -145,7 +155,7 @@ def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tupl
 
 
 async def counts(access: Access) -> Counts:
-    """Every script that moves a job counts along: nothing is counted here."""
+    """Scripts that change a status keep the counters: no job is read here."""
     replies = await access.call_queues("counts", dict.fromkeys(await access.queue_names(), ((),)))
     queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
     for queue, flat in replies.items():
@@ -155,7 +165,7 @@ async def counts(access: Access) -> Counts:
 
 
 async def failures(access: Access, limit: int, before: FailureKey = NEWEST) -> list[Job]:
-    """The newest of each queue by an index of its own, and the newest of all."""
+    """The newest of all queues; each queue has an index of its failures."""
     most = min(limit, MAX_AT_ONCE)
     request = (most, *before)
     replies = await access.call_queues("failures", dict.fromkeys(await access.queue_names(), (request,)))

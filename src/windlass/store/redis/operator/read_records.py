@@ -40,12 +40,12 @@ class JobView(msgspec.Struct, frozen=True):
     jobs: dict[JobId, FoundJob]
     tombstones: dict[JobId, Tombstone]
     moving: dict[JobId, str]
-    """On their way from this queue to another one; the mover may have died."""
+    """Moving from this queue to another one; the mover may have died."""
     moved: set[JobId]
     """Moved away from a queue that was read."""
 
     def in_transit(self, ids: Iterable[JobId]) -> list[JobId]:
-        """Those that were not seen, though they must be somewhere: they went while we looked."""
+        """Ids that were not found though their jobs exist: they moved between the reads."""
         return [
             id_
             for id_ in ids
@@ -54,7 +54,7 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 async def read_records(access: Access, wanted: Mapping[str, Sequence[JobId]], *, notes: bool = False) -> JobView:
-    """These ids in these queues: one round trip for up to MAX_AT_ONCE of each, unless they are much text."""
+    """These ids in these queues: one round trip for up to MAX_AT_ONCE of each, unless their texts are long."""
     view = JobView({}, {}, {}, set())
     async for queue, _, (now, _, *rows) in call_in_portions(
         access,
@@ -86,13 +86,13 @@ def _add(view: JobView, queue: str, now: Micros, id_: JobId, values: list[bytes]
 MAX_AT_ONCE = 250
 """Jobs that one call reads."""
 MAX_ASKED = 500
-"""Ids in one call that looks whether they are known."""
+"""Ids in one call of known_ids.lua."""
 MAX_READS = 5
-"""How often a job may move between our reads of two queues."""
+"""How often queues are read while jobs move between the reads."""
 
 
 async def read_anywhere(access: Access, ids: Iterable[JobId], *, notes: bool = False) -> JobView:
-    """An id does not tell its queue: jobs that are not where they were last seen are looked for in all queues."""
+    """An id does not contain its queue: jobs that are not where they were last seen are read in all queues."""
     wanted = list(ids)
     view = await read_records(access, access.server.job_locations.places(wanted), notes=notes)
     if missing := [id_ for id_ in wanted if id_ not in view.jobs]:
@@ -102,7 +102,7 @@ async def read_anywhere(access: Access, ids: Iterable[JobId], *, notes: bool = F
 
 
 async def _read_everywhere(access: Access, wanted: list[JobId], *, notes: bool) -> JobView:
-    """Unfinished moves are finished first."""
+    """Read all queues; unfinished moves of missing jobs are finished, and the queues read again."""
     for _ in range(MAX_READS):
         view = await read_records(access, dict.fromkeys(await access.queue_names(), wanted), notes=notes)
         if not view.in_transit(wanted):

@@ -40,7 +40,7 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 async def replace_all(access: Access, changes: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
-    """Pairs by queue, each of them on its own: one trip, more if they are much text. Each job once."""
+    """Pairs by queue, each on its own: one round trip, more if texts are long. Each job at most once."""
     replaced: dict[JobId, Replaced] = {}
     async for _, some, answers in call_in_portions(access, "replace_records", changes, _request, _portion):
         replaced |= {before.id: _replaced(reply) for (before, _), reply in zip(some, answers, strict=True)}
@@ -52,7 +52,7 @@ def _portion(pairs: Sequence[Pair]) -> Sequence[Pair]:
 
 
 def text_of(pair: Pair) -> int:
-    """About how many bytes are written of it."""
+    """About how many bytes its new record has."""
     _, after = pair
     texts = (after.payload, after.parent_results, after.result, after.details.attempts)
     return sum(len(text) for text in texts if text is not None)
@@ -80,12 +80,12 @@ def _request(pairs: Sequence[Pair]) -> tuple[Any, ...]:
 
 
 def contended(access: Access, id_: JobId) -> StoreUnavailable:
-    """A job that changes between every read and write."""
+    """The error of a job that changes between every read and write."""
     return StoreUnavailable(f"{access.server.shown}: job {id_} is changed by others all the time")
 
 
 def pairs_by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
-    """As `replace_all` takes them."""
+    """Pairs by queue, for `replace_all`."""
     grouped: dict[str, list[Pair]] = defaultdict(list)
     for queue, pair in pairs:
         grouped[queue].append(pair)
@@ -93,7 +93,7 @@ def pairs_by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
 
 
 def first_of_each(waiting: Numbered) -> Numbered:
-    """One for each id, as many as a call may take."""
+    """The first place of each id, for up to MAX_READ ids."""
     turn: dict[JobId, int] = {}
     for i, id_ in waiting.items():
         if id_ not in turn and len(turn) < MAX_READ:

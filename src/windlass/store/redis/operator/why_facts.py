@@ -24,7 +24,7 @@ from windlass.store.why_facts import SortKey, position_of, values_of, workers_of
 
 
 async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
-    """One read after the other. The facts of its queue are one consistent read."""
+    """Several reads, one after the other; the facts of its queue are one consistent read."""
     found = (await find(access, [id_])).get(id_)
     if found is None:
         return None

@@ -22,7 +22,7 @@ QUEUE_KEYS: dict[str, str] = {
     "pending_counts": "hash: number of a type → number of its pending jobs",
     "tenant_queues": "zset, by member: sort_priority, tenant, type, rank, id of pending jobs of a fair queue",
     "fairness": "hash: sort_priority → virtual times of tenants of a fair queue",
-    "due": "zset: moment → id of scheduled and failed jobs",
+    "due": "zset: moment → id of scheduled, throttled and failed jobs",
     "expiring": "zset: moment → id of waiting jobs that expire",
     "held": "zset, by member: runner, claim, ids of the jobs of that claim",
     "claim_counts": "hash: runner and claim → number of its jobs that are still running",
@@ -42,7 +42,7 @@ QUEUE_KEYS: dict[str, str] = {
     "parked": "zset, by member: type, rank, id of jobs whose type no live worker knows",
     "throttled": "zset, by member: concurrency digest, sort_priority, rank, id of jobs that wait for its rate",
     "buckets": "hash: digest of a concurrency key, or nothing for the queue itself → its token bucket",
-    "children": "zset, by member: parent, id",
+    "children": "zset, by member: parent, id of each of its children in this queue",
     "dependents": "zset, by member: w (waiting) or f (notified that the parent failed), parent, child, the child's "
     "queue if it is another one; not the only dependent of a parent that has it in its record",
     "parent_changes": "hash: parent → its state and result, until all of its dependents are notified",

@@ -19,13 +19,13 @@ class Step(NamedTuple):
 
     name: str
     apply: "Callable[[Access], Awaitable[None]] | None" = None
-    """Nothing to do for the first: there are no keys yet."""
+    """None for the first: there are no keys yet."""
     breaking: bool = False
-    """Whether code that does not know it cannot work with what it leaves."""
+    """Whether older code cannot work with the migrated keys."""
 
 
 STEPS: Sequence[Step] = (Step("0001_initial"),)
-"""The version of a key map is how many of them were done."""
+"""The version of a key map is the number of steps applied."""
 
 VERSION = len(STEPS)
 VERSION_FIELDS = ("version", "oldest")
@@ -51,14 +51,14 @@ def read_version(number: bytes | None, oldest: bytes | None) -> MapVersion:
 
 
 async def check_schema(access: "Access") -> None:
-    """Refuse keys that a newer Windlass has changed too much."""
+    """Refuse keys after a breaking step of a newer Windlass."""
     found = read_version(*await access.command("HMGET", "meta", *VERSION_FIELDS))
     if not found.fits():
         raise too_new(access.server.shown, found.number, VERSION)
 
 
 async def bring_up(access: "Access", found: int, steps: Sequence[Step] = STEPS) -> list[str]:
-    """Do the steps that are missing; their names."""
+    """Apply the missing steps; their names."""
     done = []
     for version, step in enumerate(steps[found:], found + 1):
         if step.apply is not None:

@@ -1,4 +1,4 @@
-"""A queue as its hash keeps it: what all stores write of one, and what scripts want ready-made."""
+"""The hash of a queue: the settings that all stores write, and values derived from them for scripts."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ READ = ("name", "declared", "changed", "paused", "paused_until", "closed")
 
 
 def kept_settings(queue: Queue) -> dict[str, str | int]:
-    """Everything that is written of a queue, by field; one that is not there is None.
+    """Everything that is written of a queue, by field; a missing value is None.
 
-    `rate_tokens`, `rate_period`, `rate_burst` and `weights` (JSON) say once more what scripts reckon with.
+    `rate_tokens`, `rate_period`, `rate_burst` and `weights` (JSON) are derived, for scripts.
     """
     rules = queue.rules
     values: dict[str, Any] = queue_values(queue)
@@ -29,11 +29,11 @@ def kept_settings(queue: Queue) -> dict[str, str | int]:
 
 
 FIELDS = (*queue_values(Queue(name="")), "rate_tokens", "rate_period", "rate_burst", "weights")
-"""All that `kept_settings` may name."""
+"""All fields that `kept_settings` may return."""
 
 
 def queue_of(name: str, values: list[bytes | None], now: Micros) -> Queue:
-    """A queue from its fields `READ`; one that was made a moment ago has the default settings."""
+    """A queue from its fields `READ`; a new one has the default settings."""
     _, declared, changed, paused, until, closed = (None if each is None else each.decode() for each in values)
     row = (
         name,

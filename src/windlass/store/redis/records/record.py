@@ -32,7 +32,7 @@ NO_SLOT = -1  # in the place of a slot
 
 
 class Letter:
-    """The letter of each status, and of each kind of blocked and scheduled that scripts know."""
+    """The letter of each status; scripts distinguish kinds of blocked and scheduled."""
 
     SCHEDULED = ord("s")
     THROTTLED = ord("t")
@@ -78,7 +78,7 @@ def letter_of(status: Status, reason: str | None) -> int:
 
 
 class Flag(IntFlag):
-    """What a script must know of a job without reading its fields."""
+    """What scripts need of a job without reading its fields."""
 
     HAS_IDEMPOTENCY_KEY = 1
     """It has an idempotency key."""
@@ -98,11 +98,11 @@ class Flag(IntFlag):
     WAITS_FOR_PARENTS = 1024
     """Not all of its parents have completed."""
     HAS_DEPENDENTS = 2048
-    """Other jobs wait for it, and must learn how it ends."""
+    """Other jobs wait for it, and must be notified of its end."""
     HAS_PARENT_RESULTS = 4096
-    """It has something from its parents."""
+    """Its record has parent results."""
     ONE_PARENT = 8192
-    """It has one parent, and no more."""
+    """It has exactly one parent."""
     TAKES_RESULT = 16384
     """It takes the result of a parent."""
     ONLY_DEPENDENT = 32768
@@ -110,11 +110,11 @@ class Flag(IntFlag):
     HAS_HEAD_C = 65536
     """Only in the packed record."""
     WHEN_ENDED = 131072
-    """It waits for the end of its parents, however that is."""
+    """It waits for its parents to end, completed or not."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
-    """Values that are set once, at the enqueue. Scripts read some of it by number, from 1: see parts/record.lua."""
+    """Values that are set once, at the enqueue. Scripts read some of them by number, from 1: see parts/record.lua."""
 
     type: str
     tenant: str | None = None
@@ -178,7 +178,7 @@ class Record(msgspec.Struct, kw_only=True):
     sort_priority: int = 0
     aged_by: int = 0
     rank: Micros = 0
-    """Of one that waits for its parents: its delay, which counts from when the last of them completed."""
+    """While it waits for its parents: its delay after the last of them has completed."""
     run_at: Micros = 0
     created_at: Micros = 0
     expires_at: Micros = 0
@@ -194,13 +194,13 @@ class Record(msgspec.Struct, kw_only=True):
     fields: Fields
     payload: str
     parent_results: str | None = None
-    """Which parents have come, with their results, as JSON of [parent, result]."""
+    """Completed parents with their results, as JSON of [parent, result]."""
     result: str | None = None
     details: Details = Details()
 
     @property
     def status(self) -> Status:
-        """The word for the letter."""
+        """The status of the letter."""
         return STATUS[self.letter]
 
     @property
@@ -210,7 +210,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended."""
+        """Whether it is finished."""
         return self.status in FINISHED
 
 
@@ -228,9 +228,9 @@ _NILS = b"\xc0" * (len(Fields.__struct_fields__) - 1)
 
 
 def encode_fields(fields: Fields) -> bytes:
-    """Fields as they are stored, up to the last value that is there."""
+    """Fields as they are stored, up to the last value."""
     encoded = encode(fields)
-    if encoded.endswith(_NILS):  # as of most jobs: only the type
+    if encoded.endswith(_NILS):  # most jobs have only the type
         return b"\x91" + encoded[3 : -len(_NILS)]
     values = list(msgspec.structs.astuple(fields))
     while values[-1] is None:
@@ -239,7 +239,7 @@ def encode_fields(fields: Fields) -> bytes:
 
 
 def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
-    """A record as a script gave it."""
+    """A record from the bytes that a script returned."""
     *head, length = A.unpack_from(value)
     at = A.size + length
     runner = value[A.size : at].decode()

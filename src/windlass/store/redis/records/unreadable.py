@@ -17,7 +17,7 @@ _LENGTHS = {0xD9: 1, 0xDA: 2, 0xDB: 4, 0xC4: 1, 0xC5: 2, 0xC6: 4}
 
 
 def decode_text(value: bytes) -> str:
-    """As it is; what is not UTF-8 is written as its numbers."""
+    """The text; bytes that are not UTF-8 are written as escapes."""
     return value.decode("utf-8", "backslashreplace")
 
 

@@ -43,7 +43,7 @@ class EnqueuedTicks(msgspec.Struct):
     fired: dict[str, Fired]
     trouble: StoreUnavailable | None = None
     overtaken: Sequence[PlannedTicks] = ()
-    """Plans for whose schedules the queues know a later one."""
+    """Plans that are outdated: the queues have a later one of the schedule."""
 
 
 class TickPart(NamedTuple):
@@ -57,7 +57,7 @@ class TickPart(NamedTuple):
 
 
 async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> EnqueuedTicks:
-    """Enqueue the jobs of planned ticks. A queue that has seen a plan replies with what became of it then."""
+    """Enqueue the jobs of planned ticks. A queue that has handled a plan before replies with its result."""
     with_jobs = by_queue([each for each in due if each.firing.jobs], lambda each: each.firing.jobs[0].queue)
     elsewhere = await _elsewhere(access, due)
     marks: dict[str, bytes] = {each.firing.name: b"" for each in due}
@@ -74,7 +74,7 @@ async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> Enqueued
             if isinstance(reply, StoreUnavailable):
                 trouble = reply
                 del waiting[queue]
-            elif reply is None:  # it took so long that the plan must be read again
+            elif reply is None:  # the plan is too old, and must be read again
                 del waiting[queue]
             else:
                 marks |= {part.due.firing.name: seen for part, seen in zip(parts, reply, strict=True)}
@@ -83,7 +83,7 @@ async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> Enqueued
 
 
 async def _elsewhere(access: Access, due: Sequence[PlannedTicks]) -> set[JobId]:
-    """Jobs that another queue has: of a removed schedule of the same name, if the clock was set back since."""
+    """Jobs in another queue, of a removed schedule of the same name, if the clock was set back since."""
     doubtful = [job for each in due for job in each.firing.jobs if (job.tick or 0) <= each.furthest]
     return await known_ids(access, [job for job in doubtful if not job.fresh], elsewhere=True)
 
@@ -117,7 +117,7 @@ def _request(jobs: Sequence[NewJob], parts: Sequence[TickPart], elsewhere: set[J
 
 
 def _done(due: PlannedTicks, marks: dict[str, bytes]) -> Fired | None:
-    """None: not all of its ticks are done, or a later plan is."""
+    """The result of a plan; None: not all of its ticks are done, or a later plan is."""
     seen, jobs = marks[due.firing.name], due.firing.jobs
     if len(seen) != len(jobs):
         return None
@@ -125,7 +125,7 @@ def _done(due: PlannedTicks, marks: dict[str, bytes]) -> Fired | None:
 
 
 MAX_PLANNED = 200
-"""In one call."""
+"""Plans in one call."""
 _NOT_DONE = Fired(done=False)
 
 
@@ -167,7 +167,7 @@ async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired
         for at in range(0, len(seen_to), MAX_PLANNED):
             await _advance(access, seen_to[at : at + MAX_PLANNED], enqueued.fired)
     if enqueued.overtaken:
-        # A newer plan stays; after a failover this one would block the schedule for ever.
+        # After a failover an outdated plan would block the schedule for ever; a newer one stays.
         request = [(each.firing.name, each.number) for each in enqueued.overtaken]
         await access.call_global("advance_schedules", request, *[b""] * len(request))
     if enqueued.trouble is not None:

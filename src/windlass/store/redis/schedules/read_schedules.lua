@@ -1,5 +1,5 @@
 -- read_schedules: schedules by name, with their plans. Request: {name} of each. Reply: the time, the last tick of
--- removed schedules, and {state, settings, plan} of each, or nothing, for as many as are not too much text.
+-- removed schedules, and {state, settings, plan} of each, or nothing, up to a bound of text.
 --! scope: global
 --! effect: reads
 --! uses: schedule_state

@@ -45,7 +45,7 @@ class PlannedTicks(msgspec.Struct, frozen=True):
     firing: Firing
     schedule: Schedule
     asked: Micros
-    """When this was true, by the clock of the global keys' server."""
+    """When it was read, by the clock of the server with the global keys."""
     furthest: Micros
     """Removed schedules may have enqueued jobs up to this tick."""
 
@@ -118,11 +118,11 @@ def _said(settings: bytes) -> tuple[str, str]:
 
 
 MAX_READ = 250
-"""In one call; fewer, if they are much text."""
+"""Schedules in one call; fewer if their texts are long."""
 
 
 async def read_by_name(access: Access, names: Sequence[str]) -> tuple[Micros, dict[str, ScheduleState]]:
-    """The store's time, and those of these names that there are."""
+    """The store's time, and the existing schedules of these names."""
     now, found, at = 0, dict[str, ScheduleState](), 0
     while at < len(names):
         asked = names[at : at + MAX_READ]
@@ -145,7 +145,7 @@ async def all_schedules(access: Access) -> list[Schedule]:
 
 
 async def all_names(access: Access) -> list[str]:
-    """The names of all schedules, in no order; none twice."""
+    """The names of all schedules, unordered, each once."""
     names: dict[str, None] = {}
     cursor = b"0"
     while True:

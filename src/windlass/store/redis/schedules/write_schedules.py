@@ -69,17 +69,17 @@ async def change(
     version: str | None = None,
     pause: bool | None = None,
 ) -> Schedule | None:
-    """Replace the operator's change, if it is what it was."""
+    """Replace the operator's change, if it still is the expected one."""
     return await _rewrite(access, name, version, lambda before, now: changed_by(before, now, changed, was, pause))
 
 
 async def pause(access: Access, name: str, version: str | None = None) -> Schedule | None:
-    """Its ticks enqueue nothing."""
+    """Stop its ticks."""
     return await _rewrite(access, name, version, lambda before, now: paused(before))
 
 
 async def resume(access: Access, name: str, version: str | None = None) -> Schedule | None:
-    """Its ticks enqueue jobs again."""
+    """Resume its ticks."""
     return await _rewrite(access, name, version, resumed)
 
 
@@ -110,7 +110,7 @@ async def remove(access: Access, name: str, version: str | None = None) -> bool:
 
 
 async def forget_removed(access: Access) -> None:
-    """Let queues forget schedules that were removed long ago: some of them, if there are many."""
+    """Let queues forget up to MAX_FORGOTTEN schedules that were removed long ago."""
     found = await access.call_global("removed_schedules", (REMEMBERED, MAX_FORGOTTEN))
     if not found:
         return
@@ -122,7 +122,7 @@ async def forget_removed(access: Access) -> None:
 
 
 async def _write(access: Access, decisions: Mapping[str, Decide]) -> dict[str, Schedule | None]:
-    """Each schedule as it is decided; nothing is written before all are decided, and not what stays as it is."""
+    """Read, decide and write schedules; all are decided before any is written, unchanged ones are not written."""
     done: dict[str, Schedule | None] = {}
     for _ in range(MAX_TRIES):
         asked = [name for name in decisions if name not in done]
@@ -165,7 +165,7 @@ def _portions(wanted: Sequence[Written]) -> Iterator[Sequence[Written]]:
 
 
 async def _finish_plans(access: Access, found: Mapping[str, ScheduleState]) -> bool:
-    """Whether there were plans under way, which are finished now: those schedules must be read again."""
+    """Finish plans of these schedules; whether there were any: then the schedules must be read again."""
     under_way = [due_of(kept) for kept in found.values() if kept.plan is not None]
     if under_way:
         await finish(access, under_way)

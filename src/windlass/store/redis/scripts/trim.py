@@ -60,7 +60,7 @@ def inlined(text: str) -> str:
 
 
 def _needed(pieces: Sequence[Piece], words: set[str], but: set[str]) -> list[Piece]:
-    """Those without a name, those that are named, and what these need, all of which comes before them."""
+    """Pieces without a name, named pieces that are used, and what these need, which comes before them."""
     wanted, kept = set(words), list[Piece]()
     for piece in reversed(pieces):
         if piece.name is None or (piece.name in wanted and piece.name not in but):
@@ -74,7 +74,7 @@ def _words(pieces: Sequence[Piece], more: set[str]) -> set[str]:
 
 
 def _block(later: Sequence[Piece], entries: Sequence[Piece], said: Sequence[str]) -> list[str]:
-    """All that is said, and at its end, if there is any, what makes the rest when it is wanted."""
+    """The text of all pieces; lazy ones are in a function that creates them at their first use."""
     if not entries:
         return list(said)
     table = ", ".join(f"{piece.name} = {piece.name}" for piece in entries)

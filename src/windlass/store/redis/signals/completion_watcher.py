@@ -56,7 +56,7 @@ class RedisCompletionWatcher:
         return wanted
 
     def _on_message(self, channel: str) -> None:
-        """The channel is subscribed to from now on, or its job has ended."""
+        """A message on the channel of a job, or its subscription has begun: check the job."""
         self._heard = True
         job = channel.rpartition(":")[2]
         if job in self._queues:

@@ -1,7 +1,7 @@
 """Hints: wake-ups for processes that wait for work. They may be lost; polling is always enough.
 
 Scripts publish when a type of a queue gets its first pending job. Every process that serves queues subscribes by
-itself, so that nothing is between an enqueue and a runner. A process that serves none hears only its own enqueues.
+itself, without a hop between an enqueue and a runner. A process that serves none gets hints of its own enqueues only.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from windlass.store.redis.signals.subscription import Subscriptions
 
 
 class Hints:
-    """What this process hears."""
+    """The hints that this process receives."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -32,18 +32,18 @@ class Hints:
 
     @property
     def silence(self) -> str | None:
-        """Why no hint of other processes arrives; None: they do, or there is no subscription."""
+        """Why hints of other processes do not arrive; None: they do, or there is no subscription."""
         return None if self._subscriptions is None else self._subscriptions.silence
 
     def attend(self, queues: Sequence[str]) -> None:
-        """Hear of these queues from now on."""
+        """Subscribe to these queues."""
         self._stop()
         channels = {queue: (self._server.keys.channel(queue),) for queue in queues}
         self._subscriptions = Subscriptions(self._server, lambda: channels, lambda _: self.hear())
         self._listen()
 
     def hear(self) -> None:
-        """Something may have changed."""
+        """A hint: wake all waiters."""
         self._cursor = next(self._numbers)
         if self._blocked:
             with self._news:
@@ -63,7 +63,7 @@ class Hints:
         return self._cursor
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Until something was heard since the cursor, or the time is over: whether it was."""
+        """Wait for a hint after the cursor, or until the time is over: whether one came."""
         if self._cursor != cursor:
             return True
         loop = running_loop()
@@ -89,7 +89,7 @@ class Hints:
                 self._blocked -= 1
 
     async def close(self) -> None:
-        """Hear no more."""
+        """End the subscription."""
         task = self._task
         self._stop()
         with contextlib.suppress(RuntimeError):  # without a loop there is no task to wait for

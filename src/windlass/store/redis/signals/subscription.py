@@ -48,7 +48,7 @@ class Subscriptions:
 
     @property
     def silence(self) -> str | None:
-        """Why not all is heard; None: it is, or it was not tried yet."""
+        """Why some channels are not subscribed to; None: all are, or it was not tried yet."""
         return next(iter(self._lost.values()), None)
 
     def refresh(self) -> None:
@@ -61,7 +61,7 @@ class Subscriptions:
         return at_home is not None and at_home[0].hears(channel)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Keep the subscriptions, until cancelled."""
         self._news, self._homes, self._subscribers = asyncio.Event(), {}, {}
         try:
             while True:
@@ -102,7 +102,7 @@ class Subscriptions:
             subscriber.want(at_home.get(dsn, ()))
 
     async def _attend(self, dsn: str, subscriber: "Subscriber") -> None:
-        """Until it hears no more: then the servers of its queues are looked up again, a little later."""
+        """Run a subscriber until its connection ends; after a pause the servers of its queues are looked up again."""
         try:
             await subscriber.listen()
         except (*DRIVER_ERRORS, TimeoutError) as error:
@@ -137,16 +137,16 @@ class Subscriber:
         self._news = asyncio.Event()
 
     def want(self, channels: Collection[str]) -> None:
-        """Listen to these, and to nothing else."""
+        """Listen to these channels only."""
         self._wanted = frozenset(channels)
         self._news.set()
 
     def hears(self, channel: str) -> bool:
-        """Whether it listens there, and has for a while."""
+        """Whether the server has confirmed the subscription."""
         return channel in self._heard
 
     async def listen(self) -> None:
-        """Until the connection is lost, or a channel has moved to another server."""
+        """Listen until the connection is lost, or a channel has moved to another server."""
         try:
             await self._listen()
         except NoPermissionError:
@@ -208,7 +208,7 @@ async def _major_of(connection: AbstractConnection) -> int:
 def connection_to(dsn: str) -> AbstractConnection:
     """A connection for messages, not open yet."""
     retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
-    # In the older protocol what is published comes as answers do.
+    # In the older protocol messages look like replies.
     pool = redis.asyncio.ConnectionPool.from_url(dsn, retry=retry, socket_timeout=None, protocol=2)
     connection: AbstractConnection = pool.make_connection()
     return connection

@@ -1,1 +1,1 @@
-"""The verbs of a runner: claim, settle, note, held."""
+"""Enqueue, claim, settle, note, and statistics."""

@@ -1,4 +1,4 @@
-"""New jobs as scripts take them: jobs that are alike are one kind, whose fields are sent once.
+"""New jobs as scripts take them: similar jobs are one kind, whose shared fields are sent once.
 
 A batch is a list of kinds and an order. A kind is what `_kind` returns; parts/enqueue_check.lua and
 parts/store_jobs.lua read it by number. Jobs with keys or parents, and those of schedules, have a blob of fields
@@ -28,9 +28,9 @@ shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not i
 _timeless = attrgetter(
     *(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, "schedule", "tick", "run_at", "delay"))
 )
-"""The same, of those that may have a time each."""
+"""The same, for jobs that may each have their own time."""
 MUST_CHECK, MUST_NOTIFY = 0, 1
-"""The number in an answer that belongs to no kind."""
+"""In place of a kind in a reply."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
 
 
@@ -48,14 +48,14 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
 
     jobs: Sequence[NewJob]
     kinds: list[list[int]]
-    """The places of jobs that are alike, kind by kind."""
+    """The places of similar jobs, kind by kind."""
     request: Any
     blobs: list[bytes]
     plain: bool
-    """Whether all are alike, due at once and without conflicts: enqueue_plain.lua stores them."""
+    """Whether all are similar, due at once and without conflicts: enqueue_plain.lua stores them."""
 
     def answers(self, reply: Sequence[Any]) -> list[Enqueued]:
-        """What the store says of each job; raises if it refused them all."""
+        """The result for each job; raises if the batch was refused."""
         self.check(reply)
         answers = [Enqueued(job.id) for job in self.jobs]
         if len(reply) == 1:  # mostly no job exists yet
@@ -66,7 +66,7 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
         return answers
 
     def asking(self, reply: Sequence[Any]) -> list[JobId]:
-        """Those of an answer that must ask for their parents."""
+        """The jobs that must register with their parents."""
         triples = zip(reply[1::3], reply[2::3], reply[3::3], strict=True)
         return [id_.decode() for kind, number, id_ in triples if not kind and number == MUST_CHECK]
 
@@ -75,7 +75,7 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
         return len(reply) > 1 and reply[-3] == 0 and reply[-2] == MUST_NOTIFY
 
     def check(self, reply: Sequence[Any]) -> None:
-        """Raise what the store refused them for."""
+        """Raise the error for which the batch was refused."""
         if reply[0] == CLOSED:
             raise QueueClosed(self.jobs[0].queue)
         if reply[0] == PARENT_KEY_TAKEN:
@@ -128,7 +128,7 @@ def _parent_flags(job: NewJob, parents: Mapping[JobId, JobId | None]) -> int:
 
 
 def may_have_own_time(job: NewJob) -> bool:
-    """Whether it is for later, and jobs that differ from it in their time alone are of its kind."""
+    """Whether it is for later, and similar jobs with other times are of its kind."""
     return (
         (job.delay > 0 or job.run_at is not None)
         and not job.parents
@@ -142,7 +142,7 @@ def _has_own_fields(job: NewJob) -> bool:
 
 
 def _is_linked(job: NewJob, parents: Collection[JobId]) -> bool:
-    """Whether it is of a chain: even those that are alike have their own fields."""
+    """Whether it is a job of a chain or flow: even similar ones have their own fields."""
     return bool(parents) and (bool(job.parents) or job.flow is not None)
 
 
@@ -158,7 +158,7 @@ def _kinds(jobs: Sequence[NewJob], parents: Mapping[JobId, JobId | None]) -> lis
             alike = shared_child_values(job) if _is_linked(job, parents) else kind[0]
             parent = bool(job.parent) if job.parents else job.parent
             kind = (alike, *kind[1:], flags_of(job), parent, _parent_flags(job, parents))
-        if kind != last:  # mostly all are alike: comparing is cheaper than hashing
+        if kind != last:  # usually all are similar: comparing is cheaper than hashing
             places = found.setdefault(kind, [])
             last = kind
         places.append(place)
@@ -166,7 +166,7 @@ def _kinds(jobs: Sequence[NewJob], parents: Mapping[JobId, JobId | None]) -> lis
 
 
 def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] | None:
-    """Kind and number of jobs that may conflict with each other: they have a key, or come twice."""
+    """Kind and number of jobs that may conflict with each other: they have a key, or their ids repeat."""
     twice = len(jobs) > 1 and len({job.id for job in jobs}) < len(jobs)
     if not twice and all(jobs[places[0]].idempotency_key is None for places in kinds):
         return None
@@ -261,7 +261,7 @@ def concurrency_digest(key: str) -> str:
 
 
 def flags_of(job: NewJob) -> int:
-    """What scripts must know of a new job."""
+    """The flags of a new job."""
     flags = 0
     if job.idempotency_key is not None:
         flags |= Flag.HAS_IDEMPOTENCY_KEY

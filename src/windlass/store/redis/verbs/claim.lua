@@ -9,7 +9,7 @@ local LIMITED = 'limited'
 local UNUSUAL = RATED + HAS_DETAILS
 local PORTION, MAX_TEXT = 25, 1000000
 
--- The places of the next jobs: of one type, as most queues have it, they need no merging.
+-- The places of the next jobs. Those of a single type, the usual case, need no merging.
 local function next_places(heads, max_count)
   if #heads == 1 then
     return redis.call('ZRANGEBYLEX', K.ready, '[' .. heads[1], '(' .. heads[1] .. STRETCH_END, 'LIMIT', 0, max_count)

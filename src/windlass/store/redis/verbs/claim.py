@@ -22,7 +22,7 @@ INPUT, HEAD_C = int(Flag.HAS_PARENT_RESULTS), int(Flag.HAS_HEAD_C)
 
 
 def to_claimed(queue: str, runner: str, reply: Sequence[bytes]) -> list[Claimed]:
-    """The jobs of a claim's answer: an id and a record, by turns."""
+    """The jobs of a claim's reply: ids and records alternately."""
     return list(_read(queue, len(runner.encode()), iter(reply)))
 
 
@@ -30,7 +30,7 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
     layout = _layout(runner)
     numbers, begin, length = layout.unpack_from, layout.size, _LENGTH.unpack_from
     kinds: dict[bytes, Fields] = {}
-    """Most jobs are of few kinds: what is said once is read once."""
+    """Decoded fields by their bytes: most jobs share few."""
     for id_, value in zip(reply, reply, strict=True):
         n = numbers(value)
         flags, _, sort_priority, _, run_at, created_at, timeout, max_attempts, size = n[8:]
@@ -79,7 +79,7 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
 
 
 def _given(value: bytes, at: int) -> str:
-    """What came from its parents, of one that takes anything."""
+    """The parent results, if the job takes any."""
     begins = at + _LENGTH.size
     return decode_text(value[begins : begins + _LENGTH.unpack_from(value, at)[0]])
 
@@ -92,14 +92,14 @@ def _layout(runner: int) -> struct.Struct:
 LIMITED = b"limited"
 """The reply of claim.lua if the queue, or one of the next jobs, is not plain."""
 MAX_AT_ONCE = 500
-"""No script may keep the server from others for long."""
+"""Jobs in one call of a script: it blocks the server."""
 MAX_LIMITED = 250
-"""Each job of a limited queue costs more."""
+"""The same for a limited queue, where each job costs more."""
 NEAR_MAX_TEXT = 900_000
-"""Bytes of records from which on a claim may be cut short: its scripts stop at a megabyte."""
+"""Bytes of records from which on a claim may be cut short: scripts stop at a megabyte."""
 MAX_EXPIRED = 100
 MAX_RETRIES = 8
-"""How often a claim that found nothing and was cut short goes on."""
+"""How often a claim that found nothing and was cut short continues."""
 EXPIRED = 1
 """The reply of claim_limited.lua if it was cut short by expired jobs."""
 
@@ -111,7 +111,7 @@ async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
         return []
     fresh = not request.shared and access.server.claim_memory.ask(request.runner, request.claim)
     if len(quotas) > 1 and not fresh:
-        # The reply to an earlier try may have been lost: the jobs it took are still under its number.
+        # The reply to an earlier try may have been lost: its jobs are still stored under its number.
         before = await _claimed_before(access, request, quotas)
         if before is None or before:
             return before or []
@@ -123,7 +123,7 @@ async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
         if len(jobs) < request.limit:
             await _add(access, request, quota, jobs, troubles)
     if troubles and not jobs and (len(troubles) == len(quotas) or any(each.maybe_done for each in troubles)):
-        raise troubles[0]  # asked again under the same number, this finds what was taken by a call without an answer
+        raise troubles[0]  # a repeat with the same number finds the jobs of a call without a reply
     return jobs
 
 
@@ -140,7 +140,7 @@ async def _add(
 
 
 async def _with_work(access: Access, request: ClaimRequest, quotas: Sequence[QueueQuota]) -> Sequence[QueueQuota]:
-    """Those that may have anything: where they are several, one look at all of them."""
+    """The queues that may have jobs: several are read in one round trip."""
     if len(quotas) < 2:
         return quotas
     found = await open_queues(access, [quota.queue for quota in quotas], request.types)
@@ -148,7 +148,7 @@ async def _with_work(access: Access, request: ClaimRequest, quotas: Sequence[Que
 
 
 async def _from(access: Access, request: ClaimRequest, quota: QueueQuota, taken: int) -> list[Claimed]:
-    """From one queue; `taken` were taken from others."""
+    """Claim from one queue; `taken` jobs were claimed from others."""
     memory, queue = access.server.claim_memory, quota.queue
     limit = min(quota.limit, request.limit - taken, MAX_AT_ONCE)
     asked = (request.runner, request.claim, request.types, limit)
@@ -183,14 +183,14 @@ async def _claim_limited(access: Access, queue: str, asked: tuple[Any, ...]) -> 
 
 
 def _note_cut(access: Access, queue: str, found: Sequence[bytes], limit: int) -> None:
-    """A claim that is cut short because its jobs are much text is followed by the next one at once."""
+    """If a claim is cut short because its records are long, the next one follows at once."""
     if len(found) < 2 * limit and sum(map(len, found[1::2])) > NEAR_MAX_TEXT:
         access.server.claim_memory.rate_waits.note(queue, 0, 0, None)
 
 
 async def _ask(access: Access, name: str, queue: str, asked: tuple[Any, ...]) -> Any:
-    """Under the runner's lease: one that was rescued gets nothing. No answer: there is no such queue, or the lease is
-    over, and whether it is lost is found out by the next renewal.
+    """Claim under the runner's lease: a rescued runner gets nothing. None: there is no such queue, or the lease is
+    over; the next renewal shows whether it is lost.
     """
     reply = await access.call(name, queue, asked)
     if reply is None:
@@ -203,7 +203,7 @@ async def _ask(access: Access, name: str, queue: str, asked: tuple[Any, ...]) ->
 async def _claimed_before(
     access: Access, request: ClaimRequest, quotas: Sequence[QueueQuota]
 ) -> list[Claimed] | None:
-    """What an earlier try has taken, in all of its queues: a claim of nothing takes nothing.
+    """The jobs of an earlier try, in all of its queues, by claims with limit 0.
 
     None: the lease is over.
     """
@@ -232,7 +232,7 @@ async def has_work(access: Access, queues: Sequence[str], types: Sequence[str] |
 
 
 async def open_queues(access: Access, queues: Sequence[str], types: Sequence[str]) -> set[str]:
-    """Those of which a claim may get anything, among those that can be reached."""
+    """The reachable queues from which a claim may get jobs."""
     replies, troubles = await access.call_reachable("has_work", dict.fromkeys(queues, ((types,),)))
     if troubles and not replies:
         raise troubles[0]
@@ -240,7 +240,7 @@ async def open_queues(access: Access, queues: Sequence[str], types: Sequence[str
 
 
 def _opened(access: Access, replies: dict[str, tuple[int, int, int, int, bytes, int]]) -> set[str]:
-    """Those in which jobs wait that can start now. When the others have tokens again is remembered."""
+    """The queues with jobs that can start now. For the others, when they have tokens again is remembered."""
     rate_waits, opened = access.server.claim_memory.rate_waits, set()
     for queue, (now, _, waiting, wait, rate, _) in replies.items():
         if wait >= 0:

@@ -26,7 +26,7 @@ if claim.fair then claim.left = math.min(limit, MAX_TAKEN_FAIRLY) end
 claim.weighing = settings[9] or ''
 claim.weights = settings[9] and cjson.decode(settings[9]) or {}
 
--- How many may be taken: what the limits leave, and nothing ahead where one is near.
+-- How many may be taken: what the limits leave; near a limit nothing is claimed ahead.
 local function bound()
   local near = false
   if max_count then
@@ -37,7 +37,7 @@ local function bound()
   if rate then
     local tokens = claim.session.queue_bucket.whole
     near = near or tokens < AHEAD_CLAIMS * asked
-    claim.left = math.min(claim.left, math.max(1, tokens))  -- without tokens it tries all the same, to learn until when
+    claim.left = math.min(claim.left, math.max(1, tokens))  -- without tokens too, to compute until when
   end
   if near and free and claim.left > free then
     claim.left = math.max(0, free)

@@ -16,7 +16,7 @@ local released, listed, work = {}, {}, {now = now, dirty_keys = dirty_keys, sent
 local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
 local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
 
--- It has an idempotency key or a slot, or is not kept.
+-- End a job with an idempotency key or a slot, or without retention.
 local function finish_keyed(i, value, flags)
   local id, r = ids[i], read_record(value)
   r.flags = bit.band(flags, bit.bnot(HAS_HEAD_C))
@@ -83,7 +83,7 @@ local function pass_result(i, value, at, flags)
   return flags - HAS_DEPENDENTS
 end
 
--- Its claim has one running job less. Most jobs of a call are of the same claim.
+-- Its claim has one running job fewer. Most jobs of a call are of the same claim.
 local last_head, last_claim, last_runner
 local function count_claim(runner, claim)
   if claim ~= last_claim or runner ~= last_runner then
@@ -120,7 +120,7 @@ for i, id in ipairs(ids) do
   end
   local value = values[at + 1]
   answer[i] = weight < MAX_WEIGHT and 0 or -1
-  if value and not seen[id] and weight < MAX_WEIGHT then  -- one that comes twice is done once
+  if value and not seen[id] and weight < MAX_WEIGHT then  -- a repeated id is completed once
     local letter, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
     if letter == RUNNING and attempt == attempts[i] then
       answer[i], seen[id] = 1, true
@@ -135,7 +135,7 @@ for i, id in ipairs(ids) do
         local runner = string.sub(value, A_SIZE + 1, at - 1)
         local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
         count_claim(runner, claim)
-        -- Of most nothing but the head changes, and the flags of one that had dependents or a slot.
+        -- For most jobs only the head changes, and the flags if it had dependents or a slot.
         local rest = kept_flags ~= flags and struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) or ''
         local is_plain = keep > 0 and rare % HAS_DEPENDENTS == 0
         if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then

@@ -23,7 +23,7 @@ from windlass.store.redis.verbs.batch import EnqueueBatch, ParentKeyTaken, to_ba
 from windlass.store.redis.verbs.large_batch import MAX_WEIGHT, enqueue_large, portions, weight_of
 
 OTHER = b"other"
-"""What enqueue_plain.lua answers if the queue, or one of the jobs, is not as most are."""
+"""The reply of enqueue_plain.lua if the queue or a job is not plain."""
 
 
 async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
@@ -45,11 +45,11 @@ async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
 
 
 async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
+    """A batch for one queue that fits into one call is one call, if its ids are new."""
     queue = jobs[0].queue
     if all(job.queue == queue and job.fresh for job in jobs):
         return await _enqueue_in(access, queue, jobs)
-    # Ids that this process made for these very jobs are new.
+    # Ids that this process made for these jobs are new.
     elsewhere = await known_ids(access, [job for job in jobs if not job.fresh], elsewhere=True)
     later = _repeated_elsewhere(jobs)
     if not elsewhere and not later:
@@ -65,7 +65,7 @@ async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
 
 
 def _repeated_elsewhere(jobs: Sequence[NewJob]) -> list[int]:
-    """The places of jobs whose id comes earlier in the same batch for another queue."""
+    """The places of jobs whose id occurs earlier in the batch for another queue."""
     first: dict[JobId, str] = {}
     return [place for place, job in enumerate(jobs) if first.setdefault(job.id, job.queue) != job.queue]
 
@@ -106,7 +106,7 @@ async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]
         return await enqueue_large(access, jobs)
     batches = {queue: to_batch(mine) for queue, mine in jobs.items()}
     requests = {queue: (batch.request, *batch.blobs) for queue, batch in batches.items()}
-    # Nothing is atomic over two queues: all of them are asked first, so that what is refused is refused by all.
+    # Nothing is atomic over two queues: all of them are checked first, so that a refusal stores nothing anywhere.
     replies = await access.call_queues("check_enqueue", requests)
     for queue, batch in batches.items():
         batch.check(replies[queue])
@@ -117,7 +117,7 @@ async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]
 
 
 def _answers(batches: Mapping[str, EnqueueBatch], replies: Mapping[str, Any]) -> dict[str, list[Enqueued]]:
-    """What each queue says of its jobs; raises the first error, as certain as all of them together are."""
+    """The replies of the queues; raises the first error, `maybe_done` if any call may have stored jobs."""
     answers: dict[str, list[Enqueued]] = {}
     errors: list[Exception] = []
     for queue, batch in batches.items():
@@ -157,12 +157,12 @@ def _is_large(jobs: Sequence[NewJob]) -> bool:
 
 
 MAX_COALESCED = MAX_WEIGHT // 2
-"""By weight: some 2 ms for the server."""
+"""Weight of jobs: about 2 ms of the server's time."""
 MAX_TEXT = 250_000
 
 
 class WaitingEnqueue(msgspec.Struct, frozen=True):
-    """A caller's jobs, until a call takes them along."""
+    """A caller's jobs, until a call stores them."""
 
     jobs: Sequence[NewJob]
     answers: "asyncio.Future[list[Enqueued]]"
@@ -213,7 +213,7 @@ class EnqueueCoalescer:
             await self._enqueue_group(group)
         finally:
             for each in group:
-                each.answers.cancel()  # only if it has none: the loop ends
+                each.answers.cancel()  # no-op unless the loop ends before its result
             self._start_next(loop, queue)
 
     async def _enqueue_group(self, group: Sequence[WaitingEnqueue]) -> None:
@@ -223,7 +223,7 @@ class EnqueueCoalescer:
             for each in group:
                 _fail(each, error)
         except Exception:
-            # One of them was refused, and nothing is stored: each is tried alone.
+            # One enqueue was refused, and nothing is stored: each is tried alone.
             for each in group:
                 await self._enqueue_alone(each)
         else:

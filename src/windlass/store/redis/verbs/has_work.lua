@@ -27,8 +27,8 @@ local function is_full()
   return max_count and (tonumber(redis.call('HGET', K.counts, string.char(RUNNING))) or 0) >= tonumber(max_count)
 end
 
--- Whether children are about to be notified: then there may be work soon. A caller with types gets a hint. A check that is
--- unanswered for long is for an unknown parent.
+-- Whether children are about to be notified: then there may be work soon. A caller with types gets a hint. A check
+-- that is unanswered for long is for an unknown parent.
 local MAX_ASKED = 30000000
 local function is_notifying()
   if types then return 0 end

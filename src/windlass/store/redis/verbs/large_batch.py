@@ -34,12 +34,12 @@ class Staged(msgspec.Struct):
     batch: EnqueueBatch
     answers: list[Enqueued]
     asking: list[JobId] = []
-    """Those that must ask for their parents, now that they are stored."""
+    """Stored jobs that must register with their parents."""
     changes_parents: bool = False
 
 
 def weight_of(job: NewJob) -> int:
-    """How much work a job is, in plain ones, as measured."""
+    """The measured cost of a job, in plain jobs."""
     weight = 1
     if job.idempotency_key is not None:
         weight += 7 if job.on_conflict is OnConflict.REPLACE else 2
@@ -60,7 +60,7 @@ def kind_of(job: NewJob) -> tuple[Hashable, ...]:
 
 
 def portions(jobs: Sequence[NewJob], kind_of: Callable[[NewJob], Hashable] = kind_of) -> Iterator[Sequence[NewJob]]:
-    """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
+    """The jobs in their order, in portions for one script; the same list, if all fit into one."""
     start, weight, text = 0, 0, 0
     kinds: set[Hashable] = set()
     for place, job in enumerate(jobs):
@@ -89,10 +89,10 @@ async def enqueue_large(access: Access, jobs: Mapping[str, Sequence[NewJob]]) ->
         await _drop_staged(access, batch, staged)
         raise
     except StoreUnavailable as error:
-        if not error.maybe_done:  # it answered: there may be no room for more, and so what is there must go
+        if not error.maybe_done:  # there may be no memory for more, so staged portions must go
             with contextlib.suppress(StoreUnavailable):
                 await _drop_staged(access, batch, staged)
-        error.maybe_done = False  # whatever was staged: nothing is committed
+        error.maybe_done = False  # drop what was staged: nothing is committed
         raise
     await _commit_all(access, batch, staged)
     with after_storing(staged):

@@ -32,7 +32,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class _Said:
-    """All notes of one attempt in this call, and what is known to be stored of it."""
+    """All notes of one attempt in this call, and its stored notes as far as they were read."""
 
     def __init__(self) -> None:
         self.notes: list[Note] = []
@@ -48,7 +48,7 @@ class _Said:
         return self.notes[0].id, self.notes[0].attempt, self.started_after, self.version
 
     def blob(self) -> bytes:
-        """The notes as they shall be; empty if nothing is said but the start."""
+        """The new notes; empty if only the start is recorded."""
         speaking = [each for each in self.notes if each.progress or each.lines]
         if not speaking:
             return b""
@@ -102,14 +102,14 @@ def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _Sai
 
 
 def _portion(said: list[_Said]) -> list[tuple[_Said, bytes]]:
-    """As many as one call may have, and at least one, with what shall be kept of each."""
+    """As many as one call may have, and at least one, each with its new notes."""
     some = [(each, each.blob()) for each in said[:MAX_NOTED]]
     sizes = accumulate(len(blob) for _, blob in some)
     return [each for each, size in zip(some, sizes, strict=True) if size <= MAX_BYTES] or some[:1]
 
 
 def _unheard(said: list[_Said], replies: Sequence[int | list[Any]]) -> list[_Said]:
-    """Those that must add to what is kept: now they know it."""
+    """Entries that must be sent again, with the stored notes that the reply contains."""
     unheard = []
     for each, reply in zip(said, replies, strict=False):
         if isinstance(reply, list):

@@ -1,4 +1,4 @@
--- set_samples: store samples, all or none, each unless one with as many observations is there. Request:
+-- set_samples: store samples, all or none, each unless one with at least as many observations exists. Request:
 -- observations of each. Blobs: place and value of each.
 --! scope: global
 --! effect: writes

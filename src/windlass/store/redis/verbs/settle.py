@@ -20,11 +20,11 @@ DONE, NOT_YET = 1, -1
 MAX_COMPLETED = 500
 
 Numbered = dict[int, Settlement]
-"""Settlements by their place among those that were asked for."""
+"""Settlements by their place in the call."""
 
 
 async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
-    """Completions go as one batch for each queue; the others are decided here, all in two trips."""
+    """Completions are one batch for each queue; the others are decided here, in two round trips."""
     asked = dict(enumerate(settlements))
     answers = await _complete(access, {i: each for i, each in asked.items() if each.status is Status.COMPLETED})
     await _settle_others(access, {i: each for i, each in asked.items() if i not in answers}, answers)
@@ -32,7 +32,7 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Sett
 
 
 async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
-    """Completions of running attempts; the others have no answer yet."""
+    """Record completions of running attempts; the others have no answer yet."""
     answers: dict[int, Settled] = {}
     waiting = by_queue(asked, lambda i: asked[i].queue)
     while waiting:

@@ -13,6 +13,7 @@ from windlass.core.stats.meter import (
     Histogram,
     Meter,
     Recent,
+    SumBy,
     interval_of,
 )
 from windlass.core.stats.samples import MINUTE, SAMPLE_RETENTION, Depth, Sampled, pruned_until
@@ -25,9 +26,9 @@ from windlass.store.samples import sample
 MAX_METERS = 200
 """Meters in one call of a script that reads them."""
 MAX_PLACES = 2_000
-"""Places in one call that looks for the meters of one queue or type."""
+"""Places in one call that reads the meters of one queue or type."""
 MAX_ADDED = 50
-"""In one call: each has two histograms, which are added up bucket by bucket."""
+"""Meters in one call: each has two histograms, which are added up bucket by bucket."""
 _SLOT = struct.Struct(">q")
 _value = msgspec.msgpack.Decoder(tuple[int, int, int, int, int, int, list[int], list[int]])
 
@@ -39,9 +40,12 @@ async def record(access: Access, meters: Sequence[Meter]) -> None:
         await access.call_global("add_meters", (INTERVAL, some))
 
 
-async def recent(access: Access, length: Micros, queue: str | None = None, type_: str | None = None) -> Recent:
+async def recent(
+    access: Access, length: Micros, queue: str | None = None, type_: str | None = None, by: SumBy | None = None
+) -> Recent:
     """The meters of the last `length` microseconds."""
-    return await _meters(access, _Period(length=length), queue, type_)
+    found = await _meters(access, _Period(length=length), queue, type_)
+    return found if by is None else found.summed(by)
 
 
 async def between(access: Access, since: Micros, until: Micros) -> tuple[Meter, ...]:
@@ -50,7 +54,7 @@ async def between(access: Access, since: Micros, until: Micros) -> tuple[Meter, 
 
 
 class _Period(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the past, or from when to when."""
+    """The last `length` microseconds, or from `since` to `until`."""
 
     length: Micros | None = None
     since: Micros | None = None
@@ -58,7 +62,7 @@ class _Period(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _meters(access: Access, period: _Period, queue: str | None = None, type_: str | None = None) -> Recent:
-    """In portions: larger ones if few of their meters are wanted."""
+    """In portions: of more places if only some of their meters are wanted."""
     found: list[Meter] = []
     portion = MAX_METERS if queue is None and type_ is None else MAX_PLACES
     asked = (INTERVAL, period.length, period.since, period.until, portion, queue, type_)
@@ -71,7 +75,7 @@ async def _meters(access: Access, period: _Period, queue: str | None = None, typ
 
 
 async def oldest(access: Access) -> dict[str, Micros]:
-    """A rank is the moment from which a job waits."""
+    """How long the oldest pending job of each queue has waited; a rank is the moment from which a job waits."""
     replies = await access.call_queues("oldest_pending", dict.fromkeys(await access.queue_names(), ((),)))
     return {queue: max(0, now - rank) for queue, (now, rank) in replies.items() if rank}
 
@@ -97,16 +101,15 @@ def _histogram(flat: Iterable[int]) -> Histogram:
 
 
 PORTION = 500
-"""Samples that one call of a script looks at."""
+"""Samples that one call of a script reads."""
 MAX_PRUNED = 100
-"""Portions that are dropped at a time; the coordinator comes back."""
+"""Portions that one call of `prune_stats` drops; the coordinator calls again."""
 METERS, DEPTHS = b"s", b"d"
 """Kinds of samples."""
 
 _PLACE = struct.Struct(">cqq")
 _OBSERVATIONS = struct.Struct(">q")
 _encode = msgspec.msgpack.Encoder().encode
-_NO_TIMES = Histogram()
 _sampled_meter = msgspec.msgpack.Decoder(Meter)
 _depth = msgspec.msgpack.Decoder(Depth)
 
@@ -122,7 +125,7 @@ async def samples_in(access: Access, window: SampleQuery) -> Samples:
 
 
 class RedisSampleStore:
-    """Every look and every write is of a bounded number; only a write is of all that belongs together."""
+    """Reads are in portions; a write is one call, atomic."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -147,11 +150,12 @@ class RedisSampleStore:
         return await counts(self._access), await oldest(self._access)
 
     async def samples(self, window: SampleQuery) -> Samples:
-        made = [_sampled_meter.decode(value) async for value in _samples(self._access, METERS, window)]
-        if not window.times:
-            made = [msgspec.structs.replace(each, wait=_NO_TIMES, run=_NO_TIMES) for each in made]
-        looked = [_depth.decode(value) async for value in _samples(self._access, DEPTHS, window)]
-        return Samples(tuple(made), tuple(looked))
+        made = window.reduce([_sampled_meter.decode(value) async for value in _samples(self._access, METERS, window)])
+        if window.times == "none":
+            return Samples(made, ())
+        depths = msgspec.structs.replace(window, queue=window.depth_queue)
+        looked = [_depth.decode(value) async for value in _samples(self._access, DEPTHS, depths)]
+        return Samples(made, tuple(looked))
 
     async def write_samples(self, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
         kept = [
@@ -167,7 +171,7 @@ class RedisSampleStore:
 
 
 async def prune_stats(access: Access) -> None:
-    """Drop meters, minutes and hours that are kept no longer: some of them, if there are many."""
+    """Drop meters, minutes and hours whose retention is over, at most MAX_PRUNED portions of each."""
     now = await access.now()
     await _prune(access, "meters", "meter_index", b"", _SLOT.pack(interval_of(now - METER_RETENTION)))
     for step in SAMPLE_RETENTION:
@@ -183,7 +187,7 @@ async def _prune(access: Access, key: str, index: str, first: bytes, until: byte
 
 
 async def _samples(access: Access, kind: bytes, window: SampleQuery) -> AsyncIterator[bytes]:
-    """What was kept, in the order of time, in portions."""
+    """Stored samples in the order of time, read in portions."""
     asked = (kind.decode(), window.step, window.since, window.until, window.queue, window.type, PORTION)
     after = b""
     while True:

@@ -42,7 +42,7 @@ class DbThreads:
         self._checkpoints = CheckpointPace()
 
     def named(self, role: T) -> T:
-        """The role, whose verbs failpoints know by their names."""
+        """The role; with failpoints armed, its verbs set their names for them."""
         return role if self._database.failpoints is None else self._database.failpoints.named(role)
 
     async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -80,10 +80,19 @@ class DbThreads:
 
     async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
         """Run the work in the caller's own transaction."""
+        return await self._inside(connection, work)
+
+    async def read_inside(self, connection: object, work: Callable[[Db], T]) -> T:
+        """The same for work that only reads: it leaves no transaction open."""
+        return await self._inside(connection, work, reads=True)
+
+    async def _inside(self, connection: object, work: Callable[[Db], T], *, reads: bool = False) -> T:
         self._database.check_caller_transactions()
 
         def enter(caller: CallerConnection) -> T:
-            return in_transaction_of(caller, self._database.path, lambda statements: work(self._db(statements)))
+            return in_transaction_of(
+                caller, self._database.path, lambda statements: work(self._db(statements)), reads=reads
+            )
 
         try:
             return await with_caller_connection(connection, enter)
@@ -102,7 +111,7 @@ class DbThreads:
         self._database.close()
 
     async def _migrate(self, deadline: float | None) -> None:
-        """Opening the write connection migrates; not as part of the caller's verb."""
+        """Open the write connection, which migrates, outside of the caller's verb."""
         await self._run(self._writer, lambda db: None, deadline)
 
     async def _run(self, thread: DbThread, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -125,7 +134,7 @@ class DbThreads:
 
 
 class Access:
-    """The threads with one user's deadline."""
+    """The threads, with the deadline of one view of the store."""
 
     def __init__(self, threads: DbThreads, deadline: float | None) -> None:
         self.threads = threads

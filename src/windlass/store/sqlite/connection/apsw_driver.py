@@ -37,7 +37,7 @@ class ApswConnection(Connection):
         return apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
 
     def _open_read_only(self, path: Path, *, immutable: bool) -> None:
-        # Only an URI can say that no process writes; else SQLite creates a log beside the file.
+        # `immutable` needs a URI: without it SQLite creates a log beside the file.
         address = f"file:{quote(str(path))}?mode=ro" + ("&immutable=1" if immutable else "")
         try:
             self._apsw = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

@@ -14,7 +14,7 @@ from windlass.store.sqlite.connection.files import write_obstacle
 from windlass.store.sqlite.connection.libraries import LIBRARIES, identity
 
 BUSY_TIMEOUT_MS = 10_000
-"""For writers outside of our write turn, such as the sqlite3 shell; ours never wait here."""
+"""For writers outside of the write turn, such as the sqlite3 shell; those inside never wait here."""
 CACHED_STATEMENTS = 200
 MAX_LOG_PAGES = 4_000
 """A commit that leaves a longer log copies it into the file."""
@@ -82,7 +82,7 @@ def to_store_error(error: DriverError, path: Path, *, maybe_done: bool = False) 
 
 
 class Statements(Protocol):
-    """What a verb needs of a connection."""
+    """The part of a connection that verbs use."""
 
     def rows(self, text: str, values: Values = ()) -> list[Any]:
         """All rows of a statement."""
@@ -138,7 +138,7 @@ class Connection(ABC):
             self.rows("PRAGMA fullfsync = 1")
             self.rows("PRAGMA checkpoint_fullfsync = 1")
         self.rows("PRAGMA journal_size_limit = 67108864")
-        # The coordinator does most checkpoints: in a commit they would delay one job in a hundred.
+        # The coordinator does most checkpoints: in commits they would delay one job in a hundred.
         self.rows(f"PRAGMA wal_autocheckpoint = {MAX_LOG_PAGES}")
         # Statement journals in memory: as temporary files they are half of all that a drain writes.
         self.rows("PRAGMA temp_store = MEMORY")
@@ -177,7 +177,7 @@ class Connection(ABC):
         return True
 
     def reset(self) -> None:
-        """Undo what an interrupted call left behind."""
+        """Roll back what an interrupted call left open."""
         self._set_busy_timeout(BUSY_TIMEOUT_MS)
         if self.in_transaction:
             self.run("ROLLBACK")

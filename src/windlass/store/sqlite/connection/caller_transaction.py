@@ -62,7 +62,7 @@ def _of_django(alias: str) -> CallerConnection:
 
 
 class MissingTables(Exception):
-    """Our tables are missing, and the caller is in no transaction yet: they can be made first."""
+    """Tables are missing, and the caller has not begun a transaction: they can be made first."""
 
 
 class CallerTransaction:
@@ -120,15 +120,17 @@ class CallerTransaction:
             state.row_factory, state.text_factory = was
 
 
-def in_transaction_of(caller: CallerConnection, path: Path, work: Callable[[CallerTransaction], T]) -> T:
-    """Run the work in the caller's transaction. If it fails, that transaction is as it was before."""
+def in_transaction_of(
+    caller: CallerConnection, path: Path, work: Callable[[CallerTransaction], T], *, reads: bool = False
+) -> T:
+    """Run the work in the caller's transaction. If it fails or only reads, that transaction is as it was before."""
     transaction = CallerTransaction(caller)
     try:
         with transaction.plain_rows():
             _check_file(transaction, path)
             _check_tables(transaction, path)
             _avoid_checkpoints(transaction)
-            with _savepoint(transaction, path):
+            with _snapshot(transaction) if reads else _savepoint(transaction, path):
                 return work(transaction)
     except sqlite3.Error as error:  # the connection is closed, or of another thread
         raise StoreUnavailable(f"connection: {error}") from error
@@ -156,6 +158,19 @@ def _savepoint(transaction: CallerTransaction, path: Path) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def _snapshot(transaction: CallerTransaction) -> Iterator[None]:
+    """End what was begun for the reads: the caller may have nothing to commit, and would hold the write lock."""
+    joined = transaction.is_open
+    if not joined:
+        _begin(transaction, "BEGIN")
+    try:
+        yield
+    finally:
+        if not joined:
+            _undo(transaction, joined)
+
+
 def _undo(transaction: CallerTransaction, joined: bool) -> None:
     with contextlib.suppress(DriverError):  # the savepoint itself may be what failed
         if joined:
@@ -165,10 +180,10 @@ def _undo(transaction: CallerTransaction, joined: bool) -> None:
             transaction.run("ROLLBACK")
 
 
-def _begin(transaction: CallerTransaction) -> None:
+def _begin(transaction: CallerTransaction, statement: str = "BEGIN IMMEDIATE") -> None:
     if not transaction.begins_implicitly:
         raise InvalidOption("connection", "is in no transaction: begin one first, your commit then decides")
-    transaction.run("BEGIN IMMEDIATE")
+    transaction.run(statement)
 
 
 def _check_file(transaction: CallerTransaction, path: Path) -> None:
@@ -186,7 +201,7 @@ def _check_tables(transaction: CallerTransaction, path: Path) -> None:
     if not transaction.is_open:
         raise MissingTables
     raise SchemaMismatch(
-        f"{path} has not got this version's tables yet, and they cannot be made inside your transaction: run "
+        f"{path} does not have this version's tables yet, and they cannot be made inside your transaction: run "
         "`windlass migrate` first"
     )
 

@@ -1,9 +1,9 @@
-"""How often the log is copied into the file: by how fast it grows."""
+"""How often the log is copied into the file: the faster it grows, the more often."""
 
 from windlass.core.moments import SECOND, Micros
 
 PAGES = 500
-"""About as long as the log should be then: some milliseconds for the disk."""
+"""The wanted length of the log at a checkpoint: copying it takes some milliseconds."""
 MAX_PAUSE: Micros = 10 * SECOND
 
 
@@ -15,10 +15,10 @@ class CheckpointPace:
         self._pause: Micros = 0
 
     def is_due(self, now: Micros) -> bool:
-        """Whether the log has grown to about its length, if it grows as fast as before."""
+        """Whether the log has about PAGES pages, if it grows as fast as before."""
         return now - self._last >= self._pause
 
     def note(self, pages: int, now: Micros) -> None:
-        """A checkpoint of a log of this length was made."""
+        """Record a checkpoint of a log of this length."""
         since = min(now - self._last, MAX_PAUSE)
         self._last, self._pause = now, min(since * PAGES // max(pages, 1), MAX_PAUSE)

@@ -1,7 +1,7 @@
 """Wake-up across processes: `PRAGMA data_version` changes with every commit, and reading it takes no lock.
 
-One task per event loop reads it while any caller waits: after each inotify event on the turn file, which writers of
-ours read after a commit, and every few milliseconds where there is no inotify.
+One task per event loop reads it while any caller waits: after each inotify event on the turn file, which our writers
+read after a commit, and every 50 ms; every 4 ms where there is no inotify.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class _Inotify:
         try:
             loop.add_reader(self._descriptor, event.set)
         except (OSError, RuntimeError):
-            # A handler closed every descriptor of this process; the number may be another file by now.
+            # A handler closed all descriptors of this process; this number may belong to another file by now.
             self._descriptor = None
             return
         try:
@@ -71,7 +71,7 @@ def _watch(file: Path) -> int | None:
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0:
-        return None  # too many watches on this machine
+        return None  # this user has too many inotify instances
     if libc.inotify_add_watch(descriptor, os.fsencode(file), ctypes.c_uint32(_IN_ACCESS)) < 0:
         os.close(descriptor)
         return None
@@ -105,7 +105,7 @@ class CommitWatcher:
         self._connection: Connection | None = None
         self._guard = lock()
         self._opened = 0
-        """How many connections so far: versions of two connections do not compare."""
+        """How many connections were opened: versions of two connections do not compare."""
         self._forking = False
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopWatch] = WeakKeyDictionary()
         self._closed = False
@@ -128,7 +128,7 @@ class CommitWatcher:
                 return UNKNOWN  # a lost hint: callers poll anyway
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Wait until the version differs from the cursor, at most for this time; whether it differs."""
+        """Wait until the version differs from the cursor, at most for this time; returns whether it differs."""
         if self.version() != cursor:
             return True
         watch = self._loop_watch()
@@ -173,13 +173,13 @@ class CommitWatcher:
             self._connection = None
 
     def after_fork(self) -> None:
-        """Go on; the next read opens the file again."""
+        """Release the guard; the next read opens the file again."""
         if self._forking:
             self._forking = False
             self._guard.release()
 
     def close(self) -> None:
-        """Wake all callers for the last time."""
+        """Close the connection; waiting callers see a last change."""
         with self._guard:
             self._closed = True
             if self._connection is not None:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Database(Protocol):
-    """What the database threads need to know of the database."""
+    """The database, as its threads use it."""
 
     address: str
     """In one spelling, for other processes."""
@@ -94,7 +94,7 @@ class FileDatabase:
         return self._library(self.path, name=self._name, synchronous="FULL", writes=False)
 
     def check_caller_transactions(self) -> None:
-        """Callers use the stdlib's sqlite3: so must this process."""
+        """Refuse unless this process uses the stdlib's sqlite3 for the file, as callers do."""
         if self._stdlib_url != self.address:
             problem = f"needs a store that is opened through the same library: give the app {self._stdlib_url}"
             raise InvalidOption("connection", problem)
@@ -103,9 +103,9 @@ class FileDatabase:
         """Before each connection: our locks are beside the file that the address led to when the store was opened."""
         if (now := real_path(self._name)) != self.path:
             raise StoreUnavailable(
-                f"{self._name} leads to {now} now, and this process uses {self.path}: start the process again"
+                f"{self._name} leads to {now} now, and this process uses {self.path}: restart the process"
             )
-        # Once for each file: a name that is made later does no harm, because opening a store by it is refused.
+        # Once for each file: a name that is added later does no harm, because opening a store by it is refused.
         if (file := identity(self.path)) != self._checked:
             if refusal := second_name(self.path):
                 raise StoreUnavailable(str(refusal))
@@ -142,8 +142,8 @@ class MemoryDatabase:
         return _MemoryConnection(self.path, synchronous="OFF", writes=False)
 
     def check_caller_transactions(self) -> None:
-        """No caller's connection leads here."""
-        raise InvalidOption("connection", "leads to no store in memory")
+        """Always refused: no other connection reaches this database."""
+        raise InvalidOption("connection", "cannot reach a store in memory")
 
     def close(self) -> None:
         """No-op."""

@@ -1,7 +1,7 @@
 """Threads in which statements run, so that no event loop waits for a disk.
 
-A caller without an event loop blocks anyway: while the thread is idle it runs its work in its own thread, because two
-thread switches cost more than the statements. Otherwise it queues like the rest.
+A caller without an event loop blocks anyway: while the database thread is idle, the caller runs the work itself,
+because two thread switches cost more than the statements. Otherwise its request queues like the others.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class DbThread(ABC):
 
     def _run_blocking(self, request: Request[T], deadline: float | None) -> T:
         if self._caller_thread == threading.get_ident():
-            raise StoreUnavailable("called by a signal handler, or the like, in the midst of another call")
+            raise StoreUnavailable("called during another call of this thread, as by a signal handler")
         if self._is_idle() and not self._connection_lock.locked() and self._run_in_caller(request):
             return request.outcome()
         future = request.future = concurrent.futures.Future()
@@ -99,20 +99,20 @@ class DbThread(ABC):
                 finally:
                     self._caller_thread = 0
         except BaseException:
-            # An interrupt may have come anywhere in there. The database thread gets none, and resets the connection.
+            # An interrupt may have come at any line. The database thread gets none, and resets the connection.
             with contextlib.suppress(StoreUnavailable):
                 self._put(Request(_nothing))
             raise
 
     def before_fork(self) -> None:
-        """Close the connection: a child with a copy of it believes that it holds our locks."""
+        """Close the connection: a child with a copy of it would write without holding our locks."""
         in_caller = self._caller_thread == threading.get_ident()
         if not in_caller and self._connection_lock.acquire(timeout=MAX_FORK_WAIT_SECONDS):
             self._forking = True
             self._disconnect()
 
     def after_fork(self) -> None:
-        """Go on; the next request opens the file again."""
+        """Release the connection lock; the next request opens the file again."""
         if self._forking:
             self._forking = False
             self._connection_lock.release()
@@ -137,7 +137,7 @@ class DbThread(ABC):
                 future.set_exception(StoreUnavailable(problem, maybe_done=started))
 
     def _start(self, request: Request[Any]) -> bool:
-        """Whether the caller still wants it; from here on it cannot be withdrawn."""
+        """Mark a request as started, if its caller still waits; after that, it cannot be withdrawn."""
         with self._guard:
             request.started = request.wanted()
             return request.started
@@ -151,7 +151,7 @@ class DbThread(ABC):
                 self._disconnect()
 
     def _serve_group(self) -> bool:
-        """Serve the waiting requests; False once closed. It returns so that no local keeps a request and its app."""
+        """Serve the waiting requests; False once closed. A function, so that no local keeps a request and its app."""
         group, is_open = self._take()
         if group:
             self._run_group(group)
@@ -162,7 +162,7 @@ class DbThread(ABC):
             with self._connection_lock:
                 self._do(group)
         except BaseException as error:
-            # Whatever it is, the callers get it, and the thread goes on.
+            # The callers get any error, and the thread continues.
             for request in group:
                 request.error = request.error or StoreUnavailable(f"{self._path}: {error!r}", maybe_done=True)
         answer(group)

@@ -81,7 +81,7 @@ def _hard_links(path: Path) -> int:
 
 
 def _mount_id(path: Path) -> str | None:
-    """The mount of a path; None if the system does not tell."""
+    """The mount id of a path; None if it is unknown."""
     try:
         # O_PATH opens only the name: closing it drops no lock of this process on the file.
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -107,7 +107,7 @@ def check_local(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> No
 
 
 def file_system_of(folder: Path, mounts: Path) -> str | None:
-    """The type of the file system of a folder; None if the system does not tell."""
+    """The type of the file system of a folder; None if it is unknown."""
     if not mounts.exists():
         return None
     device = os.stat(folder).st_dev
@@ -148,7 +148,7 @@ def ownership(path: Path) -> str:
 
 
 def denial(path: Path) -> str:
-    """Why this user may not open or make a file beside the database."""
+    """Why this user cannot open or create a file beside the database."""
     if path.exists():
         return f"{path} may not be opened by this user: {ownership(path)}"
     return f"{path} may not be made by this user in {path.parent}: {ownership(path.parent)}"

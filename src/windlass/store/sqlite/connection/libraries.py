@@ -1,8 +1,8 @@
 """SQLite's rules for one process: one library per file, and nothing open at a fork.
 
-A process that closes a file loses all its POSIX locks on it. A library knows that and keeps its own descriptors open;
-two libraries do not know of each other. A read through one then unlocks a transaction of the other, another process
-writes, and a committed write is lost. So this module records which library has which file open, by device and inode.
+A process that closes a file loses all its POSIX locks on it. A library therefore keeps its own descriptors open, but
+not those of another library. A read through one then unlocks a transaction of the other, another process writes, and
+a committed write is lost. So this module records which library has which file open, by device and inode.
 
 A fork copies SQLite's table of locks, but the kernel leaves the locks to the parent: the child would write into a log
 that other processes delete. So nothing is open at the moment of a fork.
@@ -127,7 +127,7 @@ def _path(database: Any) -> str:
 
 
 def _other_users(file: File, library: str, ours: bool) -> set[str]:
-    """Other users of the file in this process, as far as the system tells."""
+    """Other users of the file in this process, as far as they can be detected."""
     through_apsw = _open_in_apsw(file)
     if library == "apsw":
         # Descriptors have no owner: if apsw has the file open, they may all be its own.
@@ -148,7 +148,7 @@ def _open_in_apsw(file: File) -> bool:
 
 
 def _descriptors() -> Iterator[File]:
-    """The open files of this process; none where the system does not tell."""
+    """The open files of this process; none where the system does not list them."""
     try:
         numbers = os.listdir("/dev/fd")
     except OSError:

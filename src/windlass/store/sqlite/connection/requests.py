@@ -1,7 +1,7 @@
 """Requests to a database thread: the work, the caller that waits for it, and its deadline.
 
 A caller is a task of an event loop, or a thread without one. One timer serves all requests of an event loop with the
-same timeout: nearly every request is answered long before, and a timer each would cost more than the queue does.
+same timeout: nearly all are answered long before, and one timer per request would cost more than the queue.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Request(Generic[T]):
 
     @property
     def answered(self) -> bool:
-        """Whether the caller has its answer, or is gone."""
+        """Whether the caller has its answer or was cancelled."""
         return self.future is None or self.future.done()
 
     def wanted(self) -> bool:
@@ -80,9 +80,9 @@ Expire = Callable[[Request[Any], float], None]
 
 
 class _Deadline:
-    """The requests of one loop with the same timeout, in the order in which it ends.
+    """The requests of one loop with the same timeout, in order of their ends.
 
-    Weak references: requests must not keep a loop that has ended.
+    Weak references, so that no request keeps a loop that has ended alive.
     """
 
     def __init__(self, seconds: float, expire: Expire) -> None:

@@ -22,7 +22,7 @@ from windlass.store.sqlite.connection.base import (
 )
 
 MIN_VERSION = (3, 38, 0)
-"""The first with all that our statements use: built-in JSON, RETURNING, format()."""
+"""The first version with built-in JSON, RETURNING and format(), which our statements use."""
 FIXED_IN = (3, 51, 3)
 
 Version = tuple[int, ...]
@@ -143,7 +143,7 @@ def can_corrupt(version: Version) -> bool:
 def _warn(version: Version) -> None:
     logging.getLogger("windlass").warning(
         "driver=sqlite3: this Python has SQLite %s. Versions 3.7.0 to 3.51.2 can, very rarely, damage a file that "
-        "several connections write; Windlass lets only one of them tidy up at a time. A Python with SQLite %s or "
+        "several connections write; Windlass lets only one of them checkpoint at a time. A Python with SQLite %s or "
         "newer is safe, and so is the default driver",
         _shown(version),
         _shown(FIXED_IN),

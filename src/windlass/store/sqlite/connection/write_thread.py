@@ -24,7 +24,7 @@ SLOW_TRANSACTION_SECONDS = 0.25
 GIL_WAIT_SECONDS = 0.05
 """A longer wait for the GIL is contention."""
 MAX_GIL_PAUSE_SECONDS = 5.0
-"""Then the write goes on in spite of contention: outcomes must not wait for ever."""
+"""After this the write proceeds in spite of contention: outcomes must not wait for ever."""
 
 
 class WriteOrder(Protocol):
@@ -37,7 +37,7 @@ class WriteOrder(Protocol):
         """Take the turn if it is free now."""
 
     def leave(self) -> None:
-        """Pass it on."""
+        """Give up the turn."""
 
 
 class Combinable(Generic[X, Y]):
@@ -65,9 +65,10 @@ class Combinable(Generic[X, Y]):
 
 
 def checkpoint(connection: Connection) -> int:
-    """Copy the log into the file; returns its pages. Outside of a transaction, and within the write turn:
+    """Copy the log into the file; returns its pages.
 
-    some versions of SQLite can damage a file that is written meanwhile.
+    Runs outside of a transaction and within the write turn: some versions of SQLite can damage a file that another
+    connection writes meanwhile.
     """
     return int(connection.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1])
 
@@ -174,7 +175,7 @@ class WriteThread(DbThread):
         """The rest of a transaction that has begun."""
         committing = False
         try:
-            # Only now: a caller that gave up while we waited for the turn hears that nothing was done.
+            # Only now: a request that was withdrawn before the turn came is not run.
             wanted = list(filter(self._start, group))
             if len(wanted) == 1:
                 self._run_one(connection, wanted[0])
@@ -191,14 +192,14 @@ class WriteThread(DbThread):
             self._abandon(group, error)
 
     def _connected(self) -> Connection:
-        # A reader just reads the new file. A writer gets one error; its next try means the new file.
+        # A reader reads the new file. A writer gets one error, and its next try writes the new file.
         if self._connection is not None and self._connection.was_replaced():
             self._disconnect()
             raise StoreUnavailable(f"{self._path} was deleted or replaced while it was open")
         return super()._connected()
 
     def _run_one(self, connection: Connection, request: Request[Any]) -> None:
-        """Alone in its transaction it needs no savepoint."""
+        """A request alone in its transaction needs no savepoint."""
         request.result = request.work(connection)
 
     def _run_all(self, connection: Connection, group: list[Request[Any]]) -> None:
@@ -208,7 +209,7 @@ class WriteThread(DbThread):
                     self._run_apart(connection, request)
 
     def _run_apart(self, connection: Connection, request: Request[Any]) -> None:
-        """One of several: its failure does not undo the others."""
+        """One of several requests: its failure does not undo the others."""
         connection.run("SAVEPOINT request")
         try:
             request.result = request.work(connection)

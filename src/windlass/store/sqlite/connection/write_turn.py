@@ -19,7 +19,7 @@ CLOSED = -1
 
 
 class WriteTurn:
-    """One process's place among the writers; used by one thread at a time."""
+    """The write turn as one process takes it; used by one thread at a time."""
 
     def __init__(self, database: Path, *, first: bool) -> None:
         self.file = database.with_name(database.name + "-turn")
@@ -27,7 +27,7 @@ class WriteTurn:
         self._database = database
         self._open_turn()
         self._writers = None if first else _open(database.with_name(database.name + "-writers"), database)
-        # A forked child shares our locks, and would hold the turn after our death: it closes them.
+        # A forked child shares the locks and would hold the turn after its parent's death: it closes them.
         close = weakref.WeakMethod(self.close)
         os.register_at_fork(after_in_child=lambda: (method := close()) and method())
 
@@ -38,7 +38,7 @@ class WriteTurn:
                 fcntl.flock(self._writers, fcntl.LOCK_EX)
             fcntl.flock(self._turn, fcntl.LOCK_EX)
             while self._is_deleted():
-                # The folder was cleared: processes that came since then use another turn file.
+                # The folder was cleared: processes that started since then use another turn file.
                 os.close(self._turn)
                 self._open_turn()
                 fcntl.flock(self._turn, fcntl.LOCK_EX)

@@ -1,1 +1,1 @@
-"""The examination of a database file: from outside, by eye, and without leaving a trace."""
+"""The examination of a database file, which changes nothing."""

@@ -60,13 +60,13 @@ T = TypeVar("T")
 
 SECONDS_TO_CHECK = 5.0
 FREE_KEY = "DELETE FROM windlass_idempotency_keys WHERE until IS NULL AND job = '{job}'"
-"""What an operator may do about an orphaned key."""
+"""The statement with which an operator frees an orphaned key."""
 MAX_FAULTS = 5
 UNKNOWN_BOOT = "unknown"
 CLOCK_TOLERANCE: Micros = 5 * SECOND
 """The boot and wall clocks are not read at the same moment, and one of them is slewed."""
 MAX_COUNTED = 20_000
-"""Of each queue, of each parked type, of delayed jobs: the census must not take long among millions."""
+"""Jobs counted of each queue, of each parked type, and of delayed ones: a census of millions must stay quick."""
 MAX_RUNNERS = 1000
 
 
@@ -96,7 +96,7 @@ class Report:
         self.findings: list[Finding] = []
 
     def check(self, name: str, work: Callable[[], Iterable[Finding]]) -> bool:
-        """Add the findings of a check: whether it is possible to go on."""
+        """Add the findings of a check; returns whether none of them is a problem."""
         found = self.attempt(name, lambda: list(work()))
         self.findings += found or ()
         return found is not None and all(each.level is not Level.PROBLEM for each in found)
@@ -232,7 +232,7 @@ def check_soundness(connection: Connection, *, deep: bool) -> Iterator[Finding]:
     except DriverError as error:
         if error.kind is not ErrorKind.INTERRUPTED:
             raise
-        says = f"{SECONDS_TO_CHECK:g} s of {statement} found no fault, and there is more of the file than that"
+        says = f"{SECONDS_TO_CHECK:g} s of {statement} found no fault; the rest of the file was not checked"
         yield note("integrity", says, "windlass doctor --deep checks all of it")
         return
     if faults == [("ok",)]:
@@ -248,8 +248,8 @@ def check_machines(db: Db) -> Iterator[Finding]:
     if db.clock.boot == UNKNOWN_BOOT:
         yield warning(
             "machine",
-            "this system does not tell which boot it is: leases from before a restart look like new ones",
-            "after a crash of the machine, wait for one lease before jobs are rescued",
+            "this system has no boot id: leases from before a restart look like new ones",
+            "after a restart of the machine, expect a rescue of its jobs only when their leases end",
         )
     started = db.now - db.clock.since_boot() + CLOCK_TOLERANCE
     found = db.rows("workers_of_other_boots", {"boot": db.clock.boot, "started": started})
@@ -260,8 +260,8 @@ def check_machines(db: Db) -> Iterator[Finding]:
             "machine",
             f"a worker on {info_of(info).host} used this file {_ago(db.now - beat_at)} from another machine, or from "
             "a container with a boot id of its own in which it was killed",
-            "an SQLite file serves one machine: move the workers together, or use PostgreSQL; the entry of a killed "
-            "worker goes with the next one that coordinates",
+            "an SQLite file serves one machine: run all workers there, or use PostgreSQL; the next coordinator "
+            "removes the entry of a killed worker",
         )
     if not others and db.clock.boot != UNKNOWN_BOOT:
         yield ok("machine", "all workers are on this machine")
@@ -280,12 +280,12 @@ def check_leftovers(db: Db, folder: Path) -> Iterator[Finding]:
         each.name for each in folder.iterdir() if each.name not in known and not db.liveness_locks.alive(each.name)
     ]
     if left:
-        says = f"{len(left)} files in {folder} are of processes that died; they do no harm"
+        says = f"{len(left)} files in {folder} belong to dead processes; they do no harm"
         yield note("leftovers", says, "they may be deleted while no worker runs")
 
 
 def check_idempotency_keys(db: Db) -> list[Finding]:
-    """Keys that nothing will ever free, read in batches."""
+    """Keys that nothing frees, read in batches."""
     seen, left, queue, hash_ = 0, list[OrphanedKey](), "", ""
     while rows := db.rows("scan_idempotency_keys", {"queue": queue, "hash": hash_, "limit": KEY_PORTION}):
         seen += len(rows)

@@ -47,7 +47,7 @@ def check_durability(address: Address) -> Iterator[Finding]:
             "durability",
             f"?durability={address.durability} ({setting}): a power cut may lose the jobs accepted last, "
             "the crash of a process does not",
-            "leave the option away to have every accepted job flushed",
+            "leave the option out to have every accepted job flushed",
         )
 
 
@@ -56,7 +56,7 @@ def check_file_system(address: Address, mounts: Path = MOUNTS) -> Iterator[Findi
     folder = address.path.parent
     kind = file_system_of(folder, mounts)
     if kind is None:
-        yield note("file system", "this system does not tell its kind; SQLite needs a local disk")
+        yield note("file system", "its kind is unknown on this system; SQLite needs a local disk")
     elif kind in NETWORK and address.allow_network_fs:
         yield warning(
             "file system",
@@ -164,7 +164,7 @@ def _missing(path: Path) -> Finding:
         return problem(
             "file",
             f"{path} is missing, but its write-ahead log {path.name}-wal is there: jobs may be in it",
-            "put the file back beside its log before anything is started here",
+            "put the file back beside its log before you start anything here",
         )
     return problem(
         "file",
@@ -222,14 +222,14 @@ def _journal(path: Path, header: bytes) -> Iterator[Finding]:
         yield warning(
             "journal",
             "the database does not use a write-ahead log; the next worker or producer switches it",
-            "if it stays so, another program switches it back: find that one",
+            "if this finding stays, another program switches it back: find that program",
         )
     left = companion(path, "-journal")
     if left.exists() and left.stat().st_size:
         yield warning(
             "journal",
             f"{left.name} is left over from a program that died while writing without a write-ahead log",
-            "do not delete it: the next opening takes back what that program had not finished",
+            "do not delete it: the next opening rolls back what that program had not finished",
         )
 
 

@@ -1,4 +1,4 @@
-"""Jobs that wait for a concurrency key: a verb that frees a slot, or adds a waiting job, assigns the free slots."""
+"""Jobs that wait for a concurrency key; every verb that frees a slot or adds a waiting job assigns the free slots."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,21 +51,21 @@ def key_queues_of(jobs: Iterable[NewJob]) -> set[KeyQueue]:
 
 def assign(due: Iterable[tuple[NewJob, Micros]], uses: Mapping[KeyQueue, KeyUse]) -> SlotAssignment:
     """Assign slots to due jobs, given with their ranks; the order among waiting jobs decides."""
-    comers: dict[KeyQueue, list[tuple[KeyPosition, int | None]]] = defaultdict(list)
+    new_jobs: dict[KeyQueue, list[tuple[KeyPosition, int | None]]] = defaultdict(list)
     for job, rank in due:
         if job.concurrency_key is not None:
-            place = key_position(-job.priority, job.key_strict, rank, job.id)
-            comers[job.queue, job.concurrency_key].append((place, job.key_limit))
+            position = key_position(-job.priority, job.key_strict, rank, job.id)
+            new_jobs[job.queue, job.concurrency_key].append((position, job.key_limit))
     slots: dict[JobId, int] = {}
     overtaken = []
-    for line, waiting in comers.items():
-        use = uses.get(line, KeyUse())
+    for key_queue, waiting in new_jobs.items():
+        use = uses.get(key_queue, KeyUse())
         waiting.sort()
         if use.head is None:
             given = assign_slots(use.taken, (limit for _, limit in waiting))
             slots.update(zip((id_ for (_, _, id_), _ in waiting), given, strict=False))
         elif waiting[0][0] < use.head:
-            overtaken.append(line)
+            overtaken.append(key_queue)
     return SlotAssignment(slots, overtaken)
 
 
@@ -110,7 +110,7 @@ def slots_for_new(db: Db, due: Sequence[tuple[NewJob, Micros]]) -> SlotAssignmen
 
 
 def mark_rated(db: Db, queues: Collection[str]) -> None:
-    """These queues have pending jobs whose key has a rate."""
+    """Record that these queues have pending jobs whose key has a rate."""
     for queue in queues:
         db.run("set_rated", {"queue": queue})
 

@@ -63,7 +63,7 @@ class LimitedClaim:
         if self.limits.rate is not None:
             tokens = queue_bucket(self.db, self.queue, self.limits.rate).tokens
             near = near or tokens < MIN_CLAIMS_LEFT * request.limit
-            # Without tokens it tries one job, which tells when there will be some.
+            # Without tokens one job is tried: the rate check then returns when there are enough.
             self.room = min(self.room, max(1, tokens))
         if near and request.free is not None and self.room > request.free - taken:
             self.room = max(0, request.free - taken)
@@ -80,7 +80,7 @@ class LimitedClaim:
             self.take_affordable([to_cost(row) for row in listed])
 
     def take_affordable(self, costs: Sequence[StartCost]) -> set[JobId]:
-        """Start the jobs for which there are tokens; none any more once the queue's bucket is empty."""
+        """Start the jobs for which there are tokens; an empty bucket of the queue ends the claim."""
         if self.limits.rate is None and not any(cost.rate for cost in costs):
             return self.take([cost.id for cost in costs])
         decision = spend_tokens(self.db, self.queue, self.limits.rate, costs, self.values["now"])
@@ -118,7 +118,7 @@ def take_fairly(claim: LimitedClaim) -> None:
 
 
 def _take_turns(claim: LimitedClaim, sort_priority: int) -> None:
-    """Until the claim is full or all tenants are listed."""
+    """Take jobs of one priority until the claim is full or all tenants are listed."""
     turns = claim.memory.turns(claim.queue, sort_priority)
     seen: set[str] = set()
     while claim.room:

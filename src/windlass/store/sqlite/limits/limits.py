@@ -18,7 +18,7 @@ from windlass.store.sqlite.db import Db, array
 OF_QUEUE = ""
 """The key of a queue's own bucket."""
 MAX_EXHAUSTED: Micros = SECOND
-"""How long a queue counts as exhausted: a cheaper job may come that its tokens pay for."""
+"""How long a queue counts as exhausted; then a cheaper job may be affordable."""
 MAX_REMEMBERED_TURNS = 1000
 
 _settings = msgspec.json.Decoder(QueueSettings)
@@ -74,7 +74,7 @@ def to_cost(row: Sequence[Any]) -> StartCost:
 def spend_tokens(db: Db, queue: str, rate: Rate | None, costs: Sequence[StartCost], now: Micros) -> RateDecision:
     """Which jobs may start: their tokens are spent, and the others are throttled.
 
-    `now` is recorded as the time of their start; tokens that come later are not theirs.
+    `now` is recorded as the time of their start; tokens of a later time do not count.
     """
     keys = sorted({cost.key for cost in costs if cost.rate is not None})
     wanted = keys if rate is None else [OF_QUEUE, *keys]
@@ -121,7 +121,7 @@ class TenantTurns(msgspec.Struct):
 class ClaimMemory:
     """What the claims of one process remember: fairness, and exhausted queues.
 
-    It may be lost: a process without it starts evenly, and claims once in vain.
+    It may be lost: a process without it treats all tenants alike at first, and claims once in vain.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -153,5 +153,5 @@ class ClaimMemory:
         return min((max(0, until - now) for until, _ in list(self._exhausted.values())), default=None)
 
     def _is_ahead(self, until: Micros) -> bool:
-        """Not for ever, if the clock was set back."""
+        """Whether this is in the future, but not further than MAX_EXHAUSTED: the clock may have been set back."""
         return 0 < until - self._clock.wall() <= MAX_EXHAUSTED

@@ -1,4 +1,4 @@
-"""Leases, one per runner, and the rescue of jobs under lapsed ones. A stall is never taken for death."""
+"""Leases, one per runner, and the rescue of jobs under lapsed ones. A stalled runner is never taken for dead."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -96,7 +96,7 @@ def forgive_silence(db: Db, length: Micros | None = None) -> None:
 
 
 def _extend(db: Db, silence: Silence) -> Micros:
-    """Grant each lease that gets a grace one more length; when the longest ends."""
+    """Extend each lease that gets a grace by its length; returns when the longest grace ends."""
     now = db.clock.since_boot()
     leases = db.rows("lease_lengths")
     lengths = {runner: length for runner, length, graces in leases if gets_grace(graces, length, silence)}

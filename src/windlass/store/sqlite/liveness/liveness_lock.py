@@ -3,8 +3,8 @@
 The kernel drops a lock at the moment of death and keeps it through any stall. So a runner that is stopped, swapped
 out or stuck in C code is never taken for dead, and a killed one is seen at once.
 
-flock, not POSIX locks: two open files conflict even inside one process, so that tests and embedded workers see the
-truth too. A forked child shares its parent's lock and would keep it: children close it.
+flock, not POSIX locks: two open files conflict even inside one process, so the locks also work for tests and embedded
+workers. A forked child shares its parent's lock and would keep it: children close it.
 """
 
 import contextlib
@@ -52,13 +52,16 @@ class LivenessLocks:
             os.close(descriptor)
 
     def alive(self, holder: str) -> bool | None:
-        """True: a process holds the lock. False: its process is dead. None: no lock, or not ours to see."""
+        """True: a process holds the lock. False: its process is dead. None: no lock file, or not readable."""
         if holder in self._held:
             return True
         try:
             descriptor = os.open(self._path(holder), os.O_RDONLY | os.O_CLOEXEC)
         except (FileNotFoundError, PermissionError):
             return None
+        except OSError as error:
+            # Such as too many open files: nothing is known of the holder, and no lease may be judged.
+            raise StoreUnavailable(f"{self._path(holder)} cannot be opened: {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Explicitly: closing is not enough if a fork has just copied the descriptor.
@@ -112,4 +115,4 @@ class MemoryLivenessLocks(LivenessLocks):
         return True if holder in self._holders else None
 
     def clear(self, holder: str) -> None:
-        """There is no file to remove."""
+        """No-op: there is no file."""

@@ -194,7 +194,7 @@ CREATE TABLE windlass_notes (
     logs     TEXT
 ) WITHOUT ROWID;
 
--- Token buckets of keys and, with the key '', of queues: see core/rate.py.
+-- Token buckets of keys and, with the key '', of queues: see core/flow/rate.py.
 CREATE TABLE windlass_buckets (
     queue   TEXT NOT NULL,
     key     TEXT NOT NULL,

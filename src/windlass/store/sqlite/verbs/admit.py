@@ -18,7 +18,7 @@ MIN_HEAD = 1000
 
 
 def admit(db: Db, limit: int) -> Admitted:
-    """The earliest first; their rank is the moment of admission, behind what is pending already."""
+    """Admit the earliest due jobs; their rank is the moment of admission, behind the pending ones."""
     values = {"now": db.now, "limit": limit}
     key_queues = [(queue, key) for queue, key in db.rows("due_key_queues", values)]
     jobs = db.run("admit", values)
@@ -41,7 +41,7 @@ def _is_backfilling(db: Db) -> bool:
 
 
 def _assign_tenant_queues(db: Db) -> None:
-    """One batch of the jobs of a queue that became fair; until the last, jobs without a tenant queue come last.
+    """One batch of the jobs of a queue that became fair; jobs without a tenant queue are claimed last.
 
     New jobs have a tenant queue from the start and never lose it, so one pass over the ids is enough.
     """
@@ -65,7 +65,7 @@ def is_any_aged(db: Db) -> bool:
 
 
 def age(db: Db, limit: int) -> int:
-    """Move up to `limit` jobs to the next higher priority with pending jobs: how many."""
+    """Move up to `limit` jobs to the next higher priority with pending jobs; returns how many."""
     aged = 0
     for queue, ageing in db.rows("ageing"):
         for promotion in _promotions(db, queue, ageing, limit):

@@ -1,6 +1,6 @@
 -- name: admit
 -- Due jobs become pending; with a key and no slot they wait for the key, in the order in which they are due. The rank among
--- pending jobs is never in the past: see core/admission.py.
+-- pending jobs is never in the past: see core/jobs/admission.py.
 UPDATE windlass_jobs
 SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
     reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,

@@ -1,7 +1,7 @@
 """Waiting jobs that end without a run: cancelled, replaced by a new job, or expired."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windlass.core.flow.queue import DEFAULT_RETENTION
@@ -17,7 +17,7 @@ from windlass.store.sqlite.verbs.prune import drop_unkept
 from windlass.store.sqlite.verbs.release import release_after_cancel
 
 MAX_EXPIRED_BY_CLAIM = 100
-"""How many jobs a claim expires at most. Claims do so too, so that expiry needs no coordinator."""
+"""How many jobs a claim expires at most. Claims expire jobs too, so that expiry needs no coordinator."""
 MAX_EXPIRED_HEADS = 1000
 
 
@@ -52,11 +52,11 @@ def is_any_expired(db: Db) -> bool:
     return bool(db.rows("expired", {"now": db.now, "limit": 1}))
 
 
-def expire(db: Db, limit: int) -> int:
-    """Cancel waiting jobs past their `expires_at`, the longest expired first: how many."""
+def expire(db: Db, limit: int) -> Sequence[JobId]:
+    """Cancel waiting jobs past their `expires_at`, the longest expired first; returns their ids."""
     ids = [row[0] for row in db.rows("expired", {"now": db.now, "limit": limit})]
     cancel_waiting(db, dict.fromkeys(ids, EXPIRED))
-    return len(ids)
+    return ids
 
 
 def expire_heads(db: Db, values: Mapping[str, Any]) -> bool:

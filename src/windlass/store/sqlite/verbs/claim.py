@@ -23,7 +23,7 @@ def claim(db: Db, request: ClaimRequest, memory: ClaimMemory) -> list[Claimed]:
     if not holds_lease(db, request.runner):
         if not has_lease(db, request.runner):
             raise LeaseLost(request.runner)
-        return []  # the next renewal tells whether the lease is lost
+        return []  # the next renewal shows whether the lease is lost
     # The reply to an earlier try may be lost: its jobs still have the number of the claim.
     jobs = _claimed(db, request)
     fair_order: list[JobId] = []
@@ -39,9 +39,9 @@ def claim(db: Db, request: ClaimRequest, memory: ClaimMemory) -> list[Claimed]:
 
 
 def _take(db: Db, request: ClaimRequest, memory: ClaimMemory, fair_order: list[JobId]) -> int:
-    """How many jobs were taken; `fair_order` gets those of fair queues in their order."""
+    """Take jobs; returns how many. `fair_order` gets those of fair queues in their order."""
     now, types = db.now, array(request.types)
-    expiring = is_any_expired(db) and expire(db, MAX_EXPIRED_BY_CLAIM) == MAX_EXPIRED_BY_CLAIM
+    expiring = is_any_expired(db) and len(expire(db, MAX_EXPIRED_BY_CLAIM)) == MAX_EXPIRED_BY_CLAIM
     limited = limits_of(db, now)
     taken = 0
     for quota in request.quotas:
@@ -83,7 +83,7 @@ def _claimed(db: Db, request: ClaimRequest) -> list[Claimed]:
     try:
         return _decoder.decode(found)
     except msgspec.ValidationError:
-        # Another program has stored a value of a wrong type. The runner of that job will see; the others must go on.
+        # Another program has stored a value of a wrong type: only that job may fail in the runner.
         return [Claimed(*row) for row in msgspec.json.decode(found)]
 
 

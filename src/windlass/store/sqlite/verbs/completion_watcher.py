@@ -1,7 +1,7 @@
-"""Tells callers that their jobs have finished, after the commit of whichever process finished them.
+"""Signals callers that their jobs have finished, whichever process finished them.
 
-After each commit that the commit watcher sees, one read finds which jobs are no longer live; reads take at most a
-tenth of the time.
+After each commit that the commit watcher sees, one read finds which jobs are no longer live. A pause of nine times
+its duration follows, at most 0.1 s.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from windlass.store.sqlite.connection.access import Access
 from windlass.store.sqlite.db import array
 
 PAUSE_FACTOR = 9
-"""The pause after a read, in times of its duration."""
+"""The pause after a read, as a multiple of its duration."""
 MAX_PAUSE_SECONDS = 0.1
 WAIT_SECONDS = 10.0
 
@@ -58,7 +58,7 @@ class SqliteCompletionWatcher:
             if not await commits.wait(cursor, WAIT_SECONDS):
                 continue
             began, cursor = loop.time(), commits.version()
-            with contextlib.suppress(StoreUnavailable):  # callers also poll now and then
+            with contextlib.suppress(StoreUnavailable):  # callers poll too
                 self._announce(await self._read(array(list(self._watched))))
             await asyncio.sleep(min(PAUSE_FACTOR * (loop.time() - began), MAX_PAUSE_SECONDS))
 

@@ -25,7 +25,7 @@ INSERT INTO windlass_dependencies (parent, child, when_ended) SELECT value ->> 0
 
 -- name: cancelled_children
 -- Jobs that were cancelled because this one ended, directly or not, nearest first, with queue, key, and {parent: status} of
--- parents that have not completed and are not live. Jobs that a person cancelled, and those below them, are left out.
+-- parents that have not completed and are not live. Jobs cancelled for another reason, and those below them, are left out.
 WITH RECURSIVE down (child, parent, depth) AS (
     SELECT dependency.child, dependency.parent, 0
     FROM windlass_dependencies AS dependency CROSS JOIN windlass_history AS gone ON gone.id = dependency.child

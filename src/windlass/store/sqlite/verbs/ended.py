@@ -7,11 +7,11 @@ from windlass.store.rows import to_job_end
 from windlass.store.sqlite.db import Db
 
 FIRST_STEP = 128
-"""Rows from the end of the history to the first one that is looked at."""
+"""How many rows before the end of the history the search begins."""
 
 
 def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends:
-    """Those behind the last row that is known to have ended before."""
+    """The jobs in the rows after the last one that is known to have ended before `since`."""
     now = db.now
     if since is None:
         return Ends(now, ())
@@ -20,13 +20,13 @@ def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends
 
 
 def dead_ends(db: Db, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
-    """By their own index."""
+    """Dead jobs, read by their own index."""
     rows = db.rows("dead_ends", {"limit": limit, "at": before[0], "id": before[1]})
     return [to_job_end(row) for row in rows]
 
 
 def _last_before(db: Db, since: Micros) -> int:
-    """A row that ended before, not many before the last such row; 0: there may be none."""
+    """A row that ended before `since`, close to the last such row; 0: there may be none."""
     last: int = db.rows("last_history_row")[0][0] or 0
     step = FIRST_STEP
     while (row := last - step) > 0:

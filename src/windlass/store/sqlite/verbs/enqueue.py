@@ -34,14 +34,14 @@ from windlass.store.sqlite.verbs.dependents import insert_children, parent_state
 
 MAX_JOBS_IN_STATEMENT = 10_000
 MAX_BYTES_IN_STATEMENT = 32_000_000
-"""What a statement unfolds in memory is bounded."""
+"""Bounds the memory that one statement takes."""
 
 _PER_TIMED_JOB = (*PER_JOB, "run_at", "delay", "expires", "expires_at", "schedule", "tick")
 _shared_timed_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _PER_TIMED_JOB))
 
 
 class QueueState(msgspec.Struct, frozen=True):
-    """What an enqueue needs to know of a queue at one priority."""
+    """The state of a queue at one priority, for an enqueue."""
 
     max_attempts: int
     timeout: Micros
@@ -59,7 +59,7 @@ class Enqueue:
         self.queues, self.known = _queue_states(db, jobs)
 
     def initial_state(self, job: NewJob) -> InitialState:
-        """A job with parents is blocked, whenever it may be due."""
+        """The state of a new job; one with parents is blocked, whatever its time."""
         if job.parents:
             run_at = self.now if job.run_at is None else job.run_at
             return InitialState(Status.BLOCKED, run_at, run_at)
@@ -121,7 +121,7 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
             answers.append(Enqueued(job.id, existing=True))
             continue
         if job.idempotency_key is None and not job.parents and not job.delay and job.run_at is None:
-            # Nearly always like the one before it, as the members of a group are.
+            # Nearly always alike: the members of a group, for example.
             if (shared := shared_values(job)) != last:
                 call.check_open(job)
                 last, same = shared, alike[shared]

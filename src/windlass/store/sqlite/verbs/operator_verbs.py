@@ -106,7 +106,7 @@ def _retry(db: Db, id_: JobId) -> Transition | None:
 
 
 def _all_attempts(db: Db, id_: JobId) -> str | None:
-    """The ended attempts, with the last one if only the columns have it: they will be overwritten."""
+    """The ended attempts, with the last one if only the job's columns have it: the next attempt overwrites those."""
     rows = db.select(f"SELECT {FINISHED_COLUMNS} FROM windlass_history WHERE id = :id", {"id": id_})
     fields: dict[str, Any] = dict(zip(FINISHED_COLUMNS.split(", "), rows[0], strict=True))
     newest = last_attempt(fields)

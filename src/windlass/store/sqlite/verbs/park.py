@@ -11,12 +11,12 @@ from windlass.store.sqlite.limits.key_queue import assign_free_slots
 from windlass.store.sqlite.liveness.workers import live_workers
 
 HEAD = 200
-"""How far we look into each queue: jobs behind that are in no claim's way yet."""
+"""How many jobs of each queue are checked: those behind them do not slow down claims yet."""
 MAX_PARKED = 1000
 UNPARK_BATCH = 1000
 """Jobs that one transaction unparks: all other writers wait for it."""
 MAX_UNPARK_TIME: Micros = SECOND // 2
-"""How long one duty unparks: other duties wait for it."""
+"""How long one call unparks: other duties wait for it."""
 
 
 def needs_parking(db: Db) -> bool:
@@ -44,7 +44,7 @@ def parked_types(db: Db) -> list[str]:
 
 
 def unpark(db: Db, types: Iterable[str]) -> int:
-    """Put one batch of parked jobs of these types back: how many."""
+    """Put one batch of parked jobs of these types back; returns how many."""
     jobs = db.rows("parked", {"types": array(sorted(types)), "limit": UNPARK_BATCH})
     if jobs:
         db.run("unpark", {"ids": array([id_ for id_, _, _ in jobs]), "now": db.now})

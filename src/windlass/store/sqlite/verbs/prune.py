@@ -14,7 +14,7 @@ from windlass.store.sqlite.db import Db, SharedDb, array
 
 
 def prune(db: Db, limit: int) -> list[JobId]:
-    """The oldest jobs first; also old tombstones, meters, samples, key windows and full buckets."""
+    """Drop the oldest jobs first; also old tombstones, meters, samples, key windows, documents and full buckets."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)

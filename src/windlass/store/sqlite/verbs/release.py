@@ -1,4 +1,4 @@
-"""Jobs whose parents have ended as they need it: one parent less to wait for, and due after the last."""
+"""Release of dependents: each ended parent is one less to wait for; after the last one they are due."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ class Dependent(NamedTuple):
     parent: JobId
     child: JobId
     when_ended: int
-    """Whether the child waits for the parent's end, however that is."""
+    """Whether the child waits for the parent's end, whatever its outcome."""
     queue: str | None
     """None: the child has finished meanwhile."""
     key: str | None

@@ -11,7 +11,7 @@ LEFT JOIN windlass_history AS gone ON child_job.id IS NULL AND gone.id = depende
 
 -- name: release_children
 -- [[child, ended parents, their results as [parent, result], …], …]. A child without pending parents is due, at the
--- earliest after its own delay (core/dependencies.py, due_after); with a key it waits for the key.
+-- earliest after its own delay (core/jobs/dependencies.py, due_after); with a key it waits for the key.
 UPDATE windlass_jobs
 SET parent_results = CASE
         WHEN done.value ->> 2 IS NULL THEN parent_results

@@ -1,4 +1,4 @@
-"""settle, note, held: what runners report about attempts, fenced by (job, attempt)."""
+"""settle, note: what runners report about attempts, fenced by (job, attempt)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _already(db: Db, settlement: Settlement) -> Settled:
 
 
 def apply_ending(db: Db, job: Running, ending: Ending) -> Status:
-    """Move one running job into history, or back among the waiting; its status then."""
+    """Move one running job into history, or make it wait again; returns its new status."""
     ending = resolve(job, ending, db.now)
     if ending.status in FINISHED:
         _finish(db, job, ending)

@@ -3,7 +3,7 @@
 --! uses: record, indexes
 local MAX_ASSIGNED = 250
 
--- One portion; whether there is more to do.
+-- Assign one portion; returns whether there is more.
 local function assign_tenant_queues()
   local after = redis.call('HGET', K.queue, 'assigning_tenants')
   if not after then return false end

@@ -1,11 +1,11 @@
 -- child_state: what happens to a child of this queue when a parent ends, as in core/jobs/dependencies.py. The child's
--- record knows which parents have completed: WAITS_FOR_PARENTS while any is missing, and the completed ones in its
+-- record has which parents have completed: WAITS_FOR_PARENTS while any is missing, and the completed ones in its
 -- parent results. So notifying twice is safe. While it waits its `rank` is the delay after the last parent's
 -- completion.
 --! uses: record, replace_record, idempotency_keys, key_queue, details
-local ONE_PARENT_SIZE = 40  -- as long as JSON of one id
+local ONE_PARENT_SIZE = 40  -- length of the JSON of one id
 
-local CHECK_NOW = 1000000  -- a later entry in `parent_checks` was answered, and is a repetition
+local CHECK_NOW = 1000000  -- an entry in `parent_checks` later than this from now is a periodic repeat
 
 -- A child must register with its parents again (`register_children`).
 local checks_requested = {}
@@ -33,7 +33,7 @@ local function awaits(r, parent)
   return not (parent_results and string.find(parent_results, '["' .. parent, 1, true))
 end
 
--- How many entries there are. By plain searches: results of many parents are megabytes, which a pattern would copy.
+-- How many entries there are, by plain searches: a pattern would copy megabytes of results.
 local function entries_in(parent_results)
   local entries, at = 0, 1
   while at do
@@ -43,8 +43,8 @@ local function entries_in(parent_results)
   return entries
 end
 
--- A parent has completed: its result, if that is taken, and whether it was the last. In JSON no text within a string can
--- look like the beginning of an entry.
+-- Add a completed parent, with its result if the job takes it; after the last one WAITS_FOR_PARENTS is removed. In
+-- JSON no text within a string can look like the beginning of an entry.
 local function add_parent_result(r, parent, result)
   local parents, result_params, parent_results = fields_of(r)[PARENTS], fields_of(r)[RESULT_PARAMS], parent_results_of(r)
   local wanted = result_params and string.find(result_params, parent, 1, true)
@@ -58,8 +58,8 @@ local function add_parent_result(r, parent, result)
   if 39 * came + 1 >= #parents then r.flags = r.flags - WAITS_FOR_PARENTS end
 end
 
--- All parents have completed: it is due, at the earliest after its delay (due_after in core). With a concurrency key it
--- waits for that.
+-- All parents have completed: the job is due, at the earliest after its delay (due_after in core), and waits for its
+-- concurrency key, if it has one.
 local function make_due(r, now, dirty_keys)
   r.run_at = math.max(r.run_at > r.created and r.run_at or now, now + r.rank)
   r.rank, r.updated = r.run_at, now
@@ -99,7 +99,7 @@ local function block_again(id, r, now, dirty_keys)
   return true
 end
 
--- It has completed, or ended as the child needs it.
+-- A parent has completed, or ended in a way that releases the child.
 local function parent_completed(id, r, parent, result, now, dirty_keys)
   if was_cancelled_by(id, r, parent) then block_again(id, r, now, dirty_keys) end
   local before = copied(r)

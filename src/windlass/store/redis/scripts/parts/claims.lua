@@ -6,7 +6,7 @@ local CLAIM = '>I8'
 
 local function claim_head(runner, claim) return runner .. '\0' .. struct.pack(CLAIM, claim) end
 
--- Everything that begins with a head: ids go on with a hexadecimal digit.
+-- The member with this head: a hexadecimal digit of an id follows the head.
 local function claim_member(head)
   return redis.call('ZRANGEBYLEX', K.held, '[' .. head, '(' .. head .. '\255', 'LIMIT', 0, 1)[1]
 end
@@ -27,7 +27,7 @@ local function claims_of(runner, after, max_count)
   return redis.call('ZRANGEBYLEX', K.held, from, '(' .. runner .. '\1', 'LIMIT', 0, max_count)
 end
 
--- Of a member: its runner, the number of the claim, and the head.
+-- The runner, claim number and head of a member.
 local function claim_of(member)
   local ends = string.find(member, '\0', 1, true)
   return string.sub(member, 1, ends - 1), struct.unpack(CLAIM, member, ends + 1), string.sub(member, 1, ends + 8)

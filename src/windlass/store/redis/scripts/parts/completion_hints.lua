@@ -1,5 +1,5 @@
 -- completion_hints: publish the end of jobs, or their move to another queue. Waiters subscribe to the queue's
--- channel, so that nothing else is done where nothing waits, and to a channel for each job. Sharded as in
+-- channel, so that nothing else is done without waiters, and to a channel for each job. Sharded as in
 -- hint.lua. A user without the right to PUBSUB gets no hints, and polls.
 local function listening(count, channels)
   local found = redis.pcall('PUBSUB', count, unpack(channels))

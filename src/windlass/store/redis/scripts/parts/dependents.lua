@@ -5,7 +5,7 @@
 --! uses: record, indexes, child_state, parent_changes
 local PARENT_FAILED = 'f'
 
--- Whether a job that is not here was moved, or is just on its way.
+-- Whether a job that is not here was moved, or is moving.
 local function was_moved(id)
   if redis.call('HEXISTS', K.moving, id) == 1 then return true end
   local tombstone = redis.call('HGET', K.tombstones, id)
@@ -51,7 +51,7 @@ local function notify_dependent(member, letter, result, work)
   return true
 end
 
--- Notify dependents of one state, and put them into the state `after` (nil: remove). Whether that were all.
+-- Notify dependents of one state, and put them into the state `after` (nil: remove). Returns whether these were all.
 local function notify_state(parent, state, letter, result, after, work)
   while work.left > 0 do
     local max_count = work.left
@@ -68,7 +68,7 @@ local function notify_state(parent, state, letter, result, after, work)
   return false
 end
 
--- Notify all dependents of a parent of its entry in `parent_changes`. Whether that were all.
+-- Notify all dependents of a parent of its entry in `parent_changes`. Returns whether these were all.
 local function notify_dependents(parent, value, work)
   local letter, result = string.byte(value), string.sub(value, 2)
   if letter == COMPLETED then

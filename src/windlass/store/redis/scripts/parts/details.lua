@@ -6,10 +6,10 @@ local function read_details(id, r)
   return {reason = kept[1], error = kept[2], attempts = kept[3]}
 end
 
--- By hand: a table with holes would become a map.
+-- Packed one by one: cmsgpack would pack a table with holes as a map.
 local function packed(value) return value and cmsgpack.pack(value) or '\192' end
 
--- Sets the flag too: write the record after it.
+-- Also sets the flag in `r`: the caller writes the record afterwards.
 local function write_details(id, r, details)
   if details.reason or details.error or details.attempts then
     redis.call('HSET', K.details, id, '\147' .. packed(details.reason) .. packed(details.error) .. packed(details.attempts))

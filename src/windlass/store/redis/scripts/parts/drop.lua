@@ -16,7 +16,7 @@ local function last_outcome(attempts)
   return outcome
 end
 
--- Clear up to `max_count` old tombstones. How many.
+-- Clear up to `max_count` old tombstones; returns how many.
 local function clear_tombstones(now, max_count)
   local old = redis.call('ZRANGEBYSCORE', K.tombstone_times, '-inf', now, 'LIMIT', 0, max_count)
   if #old == 0 then return 0 end
@@ -31,7 +31,7 @@ local function tombstone_of(id, r)
   return string.format('%.0f %s', r.attempt, outcome)
 end
 
--- Finished jobs, id → record, that are in no place any more.
+-- Drop finished jobs, id → record, that were removed from their indexes.
 local function forget_jobs(jobs, now)
   local ids, tombstones, tombstone_times = {}, {}, {}
   for id, r in pairs(jobs) do
@@ -51,13 +51,13 @@ local function forget_jobs(jobs, now)
   redis.call('HDEL', K.jobs, unpack(ids))
   redis.call('ZREM', K.ids, unpack(ids))
   if #tombstones == 0 then return end
-  -- Twice as many go as come: where nothing is kept there is one for every job, too many to wait for a coordinator.
+  -- Twice as many old ones go as are added: without retention every job adds one, too many for a coordinator.
   clear_tombstones(now, #tombstones)
   redis.call('HSET', K.tombstones, unpack(tombstones))
   redis.call('ZADD', K.tombstone_times, unpack(tombstone_times))
 end
 
--- Finished jobs, id → record, wherever they are.
+-- Drop finished jobs, id → record, and remove them from their indexes.
 local function drop_jobs(jobs, now)
   for id, r in pairs(jobs) do remove_from_indexes(id, r) end
   forget_jobs(jobs, now)

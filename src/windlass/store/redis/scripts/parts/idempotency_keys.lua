@@ -10,7 +10,7 @@ local function key_holder(digest, now)
   return holder
 end
 
--- The key is this job's: nil, or the id of another one that has it.
+-- Take the key for this job: nil, or the id of another job that has it.
 local function take_key(id, digest, now)
   local holder = key_holder(digest, now)
   if holder and holder ~= id then return holder end
@@ -19,7 +19,7 @@ local function take_key(id, digest, now)
   return nil
 end
 
--- Clear up to `max_count` windows that are over, with their keys. How many.
+-- Clear up to `max_count` windows that are over, with their keys; returns how many.
 local function clear_windows(now, max_count)
   local over = redis.call('ZRANGEBYSCORE', K.key_windows, '-inf', now, 'LIMIT', 0, max_count)
   if #over == 0 then return 0 end
@@ -44,7 +44,7 @@ local function release_keys(ended, digests, now)
   end
   if #freed > 0 then redis.call('HDEL', K.idempotency_keys, unpack(freed)) end
   if #windows == 0 then return end
-  clear_windows(now, #windows)  -- twice as many as come: they can be too many to wait for a coordinator
+  clear_windows(now, #windows)  -- twice as many as are added: they can be too many for a coordinator
   redis.call('ZADD', K.key_windows, unpack(windows))
 end
 

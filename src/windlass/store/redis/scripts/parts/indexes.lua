@@ -14,7 +14,7 @@ local function tenant_member(id, r)
   return struct.pack('>I2', r.sort_priority + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
 end
 
--- In strict order priority does not count.
+-- In strict order priority is ignored.
 local function waiting_member(id, r)
   local sort_priority = has(r.flags, STRICT) and 0 or r.sort_priority
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id
@@ -62,7 +62,7 @@ local function remove_from_indexes(id, r)
   if r.expires > 0 and waiting_letters[letter] then redis.call('ZREM', K.expiring, id) end
 end
 
--- `drop_at` is the moment at which a finished job may go.
+-- `drop_at` is the moment at which a finished job may be dropped.
 local function add_to_indexes(id, r, drop_at)
   local letter = r.letter
   add_count(letter, 1)

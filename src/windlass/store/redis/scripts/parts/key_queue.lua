@@ -1,7 +1,7 @@
 -- key_queue: jobs that wait for a concurrency key. A script that frees a slot, or changes which jobs wait, calls
 -- `mark_dirty`, and `assign_slots` at its end: after that no first waiting job could have a slot.
 --! uses: record, indexes
-local DIGEST_END = '\255\255\255'  -- no sort_priority, rank, slot or id goes on like this
+local DIGEST_END = '\255\255\255'  -- above every sort_priority, rank, slot and id
 local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member: after digest, sort_priority and rank
 local DEFAULT_KEY_LIMIT = 1
 local MAX_GRANTED, FIRST_READ, PORTION_READ = 500, 2, 100

@@ -14,7 +14,7 @@ local SET_BACK = 1000000
 -- As core/grace.py has them.
 local MAX_GRACES, MIN_OUTAGE = 10, 1000000
 
--- With the round of graces under way (nil: none).
+-- Also the round of graces that is under way (nil: none).
 local function read_activity(now)
   local value = redis.call('HGET', K.leases, ACTIVITY_FIELD)
   if not value then return {at = now, shortest = NEVER, seen = now, graced_until = 0} end
@@ -62,7 +62,7 @@ local function lease_of(value)
   return lease
 end
 
--- As it holds now, with a grace that it has not got yet.
+-- The lease as it holds now, with a pending grace added.
 local function read_lease(runner, now)
   local value = redis.call('HGET', K.leases, runner)
   if not value then return nil end
@@ -77,7 +77,7 @@ local function write_lease(runner, lease)
   redis.call('ZADD', K.lease_ends, lease.expires, runner)
 end
 
--- A lease that is shorter than all others makes shorter what counts as a silence.
+-- The shortest lease decides how long a silence must be.
 local function note_length(length, now)
   local activity = read_activity(now)
   local grace_round = activity.grace_round

@@ -3,31 +3,36 @@
 -- start. A candidate is {id, place, head, tenant place}: sort_priority, rank and id; the prefix of its place in
 -- `ready`; and its place in `tenant_queues`, if it was found there.
 --! uses: record, indexes, details, replace_record, key_queue, record_claim, merged_stream, rate_check, buckets
--- The rates of this queue during one claim; `close_rate_session` writes the buckets.
 local MAX_WALKED = 200
 
--- When each of them comes back, and its cost.
+-- When each of these throttled jobs comes back, and its cost. An entry without a throttled record is removed.
 local function returns_of(members)
   local found, ids = {}, {}
   for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
   for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
-    local r = read_record(value)
-    found[i] = {r.run_at, has(r.flags, COSTLY) and fields_of(r)[RATE_COST] or 1}
+    if value and string.byte(value) == THROTTLED then
+      local r = read_record(value)
+      found[#found + 1] = {r.run_at, has(r.flags, COSTLY) and fields_of(r)[RATE_COST] or 1}
+    else
+      redis.call('ZREM', K.throttled, members[i])
+    end
   end
   return found
 end
 
--- Throttled jobs of a key, with a place after `from` and before `to`: when each comes back, and its cost. Of
--- very many only the last: the first of those leaves no tokens, which costs a new job at most the fraction of one.
+-- Throttled jobs of a key, with a place after `from` and before `to`: when each comes back, and its cost. Of more
+-- than MAX_WALKED only the last: the first of those leaves no tokens, which costs a new job at most the fraction of
+-- one.
 local function throttled_jobs(key, from, to)
   local first, last = from and '(' .. key .. from or '[' .. key, '(' .. key .. to
   local members = redis.call('ZREVRANGEBYLEX', K.throttled, last, first, 'LIMIT', 0, MAX_WALKED + 1)
   for i = 1, math.floor(#members / 2) do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
   local found = returns_of(members)
-  if #found > MAX_WALKED then found[1][2] = ALL end
+  if #members > MAX_WALKED and found[1] then found[1][2] = ALL end
   return found
 end
 
+-- The rates of this queue during one claim; `close_rate_session` writes the buckets.
 local function rate_session_of(now, rate)
   local session = open_rate_session(now, rate, rate and stored_bucket(QUEUE_BUCKET))
   session.bucket_of, session.throttled_of = stored_bucket, throttled_jobs
@@ -45,7 +50,7 @@ local function charge_of(r, place)
   return charge
 end
 
--- Twice as many buckets are looked at as are written: they can be too many to wait for a coordinator.
+-- Drops full buckets, of twice as many as it writes: the coordinator alone could not keep up.
 local function close_rate_session(session)
   local written = 0
   if session.paid then store_bucket(QUEUE_BUCKET, session.queue_bucket, ready_at(session.queue_bucket, session.rate, session.rate.burst)) end
@@ -102,8 +107,8 @@ local function take(claim, candidate, value)
   claim.left = claim.left - 1
 end
 
--- Whether the rates allow its start. If not, it is throttled, or the queue has no tokens and the claim ends. `r` is nil for
--- a job that costs one token of the queue, and none of a key.
+-- Whether the rates allow its start. If not, it is throttled, or the queue has no tokens and the claim ends. `r` is
+-- nil for a job that costs one token of the queue, and none of a key.
 local function passes_rate(claim, candidate, r, value)
   if not claim.session.rate and not (r and has(r.flags, RATED)) then return true end
   local place = candidate[2]
@@ -174,7 +179,7 @@ local function start(claim, candidates)
   return started
 end
 
--- By sort_priority and rank, as long as the rates allow.
+-- Start jobs by sort_priority and rank, as long as the rates allow.
 local function start_in_order(claim, heads)
   local next_one = stream(K.ready, heads, portion_of(claim.left, #heads))
   local more = true

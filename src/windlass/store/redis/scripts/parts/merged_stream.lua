@@ -27,7 +27,7 @@ local function drop_first(heap, before)
   if size > 2 then sift_down(heap, 1, before) end
 end
 
-local STRETCH_END = '\255\255\255'  -- no sort_priority, rank or id goes on like this
+local STRETCH_END = '\255\255\255'  -- above every sort_priority, rank and id
 
 local function fill(stretch, key, portion)
   local ending = '(' .. stretch.head .. STRETCH_END
@@ -36,7 +36,7 @@ local function fill(stretch, key, portion)
   if stretch.more then stretch.from = '(' .. stretch.members[portion] end
 end
 
--- Go on to the next member of a stretch; nil, if that was the last.
+-- Advance to the next member of a stretch; nil after the last.
 local function step(stretch, key, portion)
   if stretch.at == #stretch.members then
     if not stretch.more then return nil end
@@ -49,7 +49,7 @@ local function step(stretch, key, portion)
   return stretch
 end
 
--- Mostly the first twelve bytes decide, read as two numbers once.
+-- The first twelve bytes, read as two numbers once, usually decide.
 local function stands_before(a, b)
   if a.first ~= b.first then return a.first < b.first end
   if a.second ~= b.second then return a.second < b.second end
@@ -72,5 +72,5 @@ local function stream(key, heads, portion, after)
   end
 end
 
--- How many to read at a time from each of several ranges: not all of them give the same.
+-- How many to read at a time from each of several ranges, which contribute unequally.
 local function portion_of(max_count, stretches) return math.min(max_count, math.ceil(2 * max_count / stretches) + 1) end

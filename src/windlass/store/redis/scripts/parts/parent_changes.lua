@@ -5,7 +5,7 @@
 --! uses: record
 local MOVED, WAITING = 109, 'w'
 
--- From here on its only dependent is in `dependents`, like those of other parents. The caller writes the record.
+-- Move its only dependent from the record to `dependents`. The caller writes the record.
 local function list_only_dependent(id, r)
   if not has(r.flags, ONLY_DEPENDENT) then return end
   r.flags = r.flags - ONLY_DEPENDENT

@@ -37,7 +37,7 @@ local function read_job(id)
   return value and read_record(value) or nil, value
 end
 
--- Flags and expiry: all that a claim must know of most jobs.
+-- Flags and expiry: all that a claim reads of most jobs.
 local EXPIRES_AT, SLOT_AT = 2, 10  -- in head C
 local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
@@ -46,7 +46,7 @@ local function flags_and_expiry(value)
   return flags, expires
 end
 
--- What few jobs have: empty for the others.
+-- Head C: empty for most jobs.
 local function head_c(r)
   if r.slot < 0 and r.expires == 0
     and r.aged_by + r.failures + r.crashes + r.rescues + r.suspicions + r.requeues + r.snoozes == 0 then return '' end
@@ -101,7 +101,7 @@ local function set_parent_results(r, text)
   r.flags = bit.bor(r.flags, HAS_PARENT_RESULTS)
 end
 
--- A record as far as it can be read; nil if it was edited by hand.
+-- A record; nil if it was edited by hand and cannot be read.
 local function readable(value)
   local is_read, r = pcall(read_record, value)
   return is_read and pcall(fields_of, r) and r or nil

@@ -11,7 +11,7 @@ end
 
 -- Ended runners are remembered for a day.
 local REMEMBERED = 86400000000
-local MAX_ENDED_FORGOTTEN = 20  -- more than come
+local MAX_ENDED_FORGOTTEN = 20  -- more than are added
 
 local function remember_ended_runner(runner, now)
   redis.call('ZADD', K.ended_runners, now + REMEMBERED, runner)

@@ -12,7 +12,7 @@ local function buckets_of(flat)
   return buckets
 end
 
--- A list, also where there are buckets 1, 2, 3: those would be taken for one that is no map.
+-- As a flat list: cmsgpack would pack buckets 1, 2, 3 as an array, not as a map.
 local function flat_of(buckets)
   local flat = {}
   for bucket, number in pairs(buckets) do

@@ -142,7 +142,7 @@ local function add(key, members)
   if #members > 0 then redis.call('ZADD', key, unpack(members)) end
 end
 
--- Jobs of a chain have their own parents.
+-- Each job of a chain has its own parents.
 local function add_children(kind, known, existing)
   local pairs_ = {}
   for i, id in ipairs(kind[IDS]) do

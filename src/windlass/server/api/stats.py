@@ -1,0 +1,298 @@
+"""Workers, types, counts, samples, scaling, and groups of dead jobs."""
+
+import itertools
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from windlass.client.tasks.task import Definition
+from windlass.client.verbs.stats import Step
+from windlass.core.jobs.job import DEFAULT_QUEUE
+from windlass.core.moments import MAX_DURATION, SECOND, to_datetime
+from windlass.core.stats.meter import Recent, SumBy
+from windlass.core.stats.scale import Scale, scale
+from windlass.core.stats.timeline import By, Timeline, Times
+from windlass.core.status import Status
+from windlass.core.tokens import Rights, Scope
+from windlass.server.api.job_list import CountQuery
+from windlass.server.operation import Answer, Call, Operation, OutsideLimits
+from windlass.store.clock import since_boot
+from windlass.store.records import NEWEST, JobEnd, WorkerInfo
+
+MAX_DEAD = 20_000
+"""Dead jobs that are grouped, the newest."""
+GROUPING_SECONDS = 0.7
+COUNT_SECONDS = 5.0
+MAX_COUNT = 100_000
+DEAD_PAGE = 500
+
+
+class WorkerList(msgspec.Struct):
+    """The live workers."""
+
+    workers: list[WorkerInfo]
+
+
+class TypeRecord(msgspec.Struct, kw_only=True):
+    """A task type: how many live workers know it, and the schema of its payload where the server knows the task."""
+
+    type: str
+    workers: int
+    schema: dict[str, Any] | None = None
+
+
+class TypeList(msgspec.Struct):
+    """All types that a live worker or this server knows."""
+
+    types: list[TypeRecord]
+
+
+class StatsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`since` asks for the samples, `recent` for the meters, of this many seconds up to now: of one queue, of one
+    type, or of all.
+    """
+
+    since: float | None = None
+    recent: float | None = None
+    by: By = "queue"
+    step: Step | None = None
+    points: int = 120
+    queue: str | None = None
+    type: str | None = None
+    times: Times = "both"
+    """Which times the samples have: decoding them is most of the work. "none" leaves out numbers of jobs too."""
+    recent_by: SumBy | None = None
+    """`recent` as two sums of each queue or type: of the last 20 to 30 seconds, and of the time before. No sums for a
+    limited token.
+    """
+
+
+class StatsRecord(msgspec.Struct, kw_only=True):
+    """Jobs by queue and status, and samples if they were asked for."""
+
+    queues: dict[str, dict[str, int]]
+    totals: dict[str, int]
+    oldest: dict[str, float]
+    """Seconds that the oldest pending job of a queue has waited."""
+    timeline: Timeline | None = None
+    recent: Recent | None = None
+
+
+class ScaleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The queues to add up; none: all."""
+
+    queues: tuple[str, ...] = ()
+
+
+class DeadGroup(msgspec.Struct, kw_only=True):
+    """Dead jobs of one type with one kind of error."""
+
+    type: str
+    error: str | None
+    count: int
+    first_at: datetime
+    last_at: datetime
+    message: str | None
+    """Of the newest."""
+    newest: str
+    """The id of the newest."""
+
+
+class DeadGroups(msgspec.Struct):
+    """Groups of dead jobs, the largest first. `complete` is false if there are more dead jobs than were read."""
+
+    groups: list[DeadGroup]
+    read: int
+    complete: bool
+
+
+class JobCountQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A filter, and where counting ends."""
+
+    most: int = MAX_COUNT
+
+
+class JobCount(msgspec.Struct):
+    """How many jobs match: exactly, or at least `count` of them."""
+
+    count: int
+    exact: bool
+
+
+async def count_jobs(call: Call) -> Answer:
+    """How many jobs match a filter, counted up to a limit."""
+    most = max(1, min(call.query.most, MAX_COUNT))
+    rights, wanted, ends = call.caller.rights, call.query.wanted, since_boot() + COUNT_SECONDS * SECOND
+    queues, types = _within_limits(wanted, "queue", rights.queues), _within_limits(wanted, "type", rights.types)
+    count = 0
+    for queue, type_ in itertools.product(queues, types):
+        if since_boot() > ends:
+            return Answer(JobCount(min(count, most), False))
+        part = {**wanted, "queue": queue, "type": type_}
+        count += await call.app.jobs.acount(most=max(0, most - count), **part)
+    if set(wanted) <= {"status", "queue"} and not rights.types:
+        return Answer(JobCount(count, True))  # the store keeps these counts
+    return Answer(JobCount(min(count, most), count <= most))
+
+
+def _within_limits(wanted: dict[str, Any], name: str, limits: frozenset[str]) -> list[str | None]:
+    """The queues or types to count, one by one; None: any."""
+    if name in wanted:
+        return [wanted[name]] if not limits or wanted[name] in limits else []
+    return [*sorted(limits)] if limits else [None]
+
+
+async def list_workers(call: Call) -> Answer:
+    """The live workers."""
+    found = await call.app.workers.alist()
+    return Answer(WorkerList([_within(call.caller.rights, each) for each in found if _is_seen(call, each)]))
+
+
+async def list_types(call: Call) -> Answer:
+    """Types, by name."""
+    rights = call.caller.rights
+    workers = [worker for worker in await call.app.workers.alist() if _is_seen(call, worker)]
+    known = {each.type: each for each in call.app.registry if sees_task(rights, each)}
+    names = {type_ for worker in workers for type_ in worker.types} | set(known)
+    return Answer(
+        TypeList(
+            [
+                TypeRecord(
+                    type=type_,
+                    workers=sum(1 for worker in workers if type_ in worker.types),
+                    schema=known[type_].signature.json_schema() if type_ in known else None,
+                )
+                for type_ in sorted(names)
+                if rights.covers_type(type_)
+            ]
+        )
+    )
+
+
+def sees_task(rights: Rights, task: Definition) -> bool:
+    """Whether a token covers the type of a task and its usual queue, and so may see its arguments."""
+    return rights.covers(str(task.defaults.get("queue", DEFAULT_QUEUE)), task.type)
+
+
+async def get_stats(call: Call) -> Answer:
+    """Counts by queue and status; with `since` the samples of that time, with `recent` its meters."""
+    query: StatsQuery = call.query
+    rights = call.caller.rights
+    _check_counts(call)
+    counts = (await call.app.stats.acounts()).queues
+    queues = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
+    oldest = {name: age for name, age in (await call.app.stats.aoldest()).items() if rights.covers_queue(name)}
+    timeline = None
+    if query.since is not None:
+        _check_window(call)
+        length = min(query.since, MAX_DURATION / SECOND)
+        timeline = await call.app.stats.atimeline(
+            length,
+            by=query.by,
+            step=query.step,
+            points=query.points,
+            queue=query.queue,
+            type=query.type,
+            times=query.times,
+        )
+    totals = {str(status): sum(jobs.get(status, 0) for jobs in queues.values()) for status in Status}
+    record = StatsRecord(queues=queues, totals=totals, oldest=oldest, timeline=timeline)
+    if query.recent is not None:
+        by = None if rights.is_limited else query.recent_by  # sums cannot be cut down to the limits
+        recent = await call.app.stats.arecent(query.recent, queue=query.queue, type=query.type, by=by)
+        meters = tuple(each for each in recent.meters if rights.covers(each.queue, each.type))
+        record.recent = msgspec.structs.replace(recent, meters=meters)
+    return Answer(record)
+
+
+def _check_window(call: Call) -> None:
+    """Samples are sums: a limited token must name the queue or type that it is limited to."""
+    rights, query = call.caller.rights, call.query
+    if (rights.queues and query.queue is None) or (rights.types and query.type is None):
+        raise OutsideLimits("this token is limited: name its queue, and its type, with since=")
+    if query.queue is not None:
+        call.caller.need_queue(query.queue)
+    if query.type is not None and not rights.covers_type(query.type):
+        raise OutsideLimits(f"this token is limited, and type {query.type!r} is not among what it may use")
+
+
+def _check_counts(call: Call) -> None:
+    if call.caller.rights.types:
+        raise OutsideLimits("these counts are by queue, and this token is limited to types: ask /jobs/count")
+
+
+async def get_scale(call: Call) -> Answer:
+    """One number for scalers, and its parts."""
+    _check_counts(call)
+    rights, chosen = call.caller.rights, call.query.queues
+    counts = (await call.app.stats.acounts()).queues
+    seen = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
+    return Answer(scale(seen, await call.app.queues.alist(), chosen))
+
+
+async def group_dead(call: Call) -> Answer:
+    """The newest dead jobs by type and error."""
+    groups: dict[tuple[str, str | None], DeadGroup] = {}
+    operator = (await call.app._ready()).operator
+    read, before, complete, ends = 0, NEWEST, False, since_boot() + GROUPING_SECONDS * SECOND
+    while read < MAX_DEAD and since_boot() < ends and not complete:
+        page = await operator.dead_ends(DEAD_PAGE, before)
+        for end in page:
+            if call.caller.rights.covers(end.queue, end.type):
+                read += 1
+                _add_to_group(groups, end)
+        complete = len(page) < DEAD_PAGE
+        before = (page[-1].at, page[-1].id) if page else before
+    ordered = sorted(groups.values(), key=lambda group: (-group.count, group.type))
+    return Answer(DeadGroups(ordered, read, complete))
+
+
+def _add_to_group(groups: dict[tuple[str, str | None], DeadGroup], end: JobEnd) -> None:
+    """Ends come latest first."""
+    kind, at = end.error.type if end.error else None, to_datetime(end.at)
+    group = groups.get((end.type, kind))
+    if group is not None:
+        group.count, group.first_at = group.count + 1, at
+        return
+    message = end.error.message if end.error else end.reason
+    groups[end.type, kind] = DeadGroup(
+        type=end.type, error=kind, count=1, first_at=at, last_at=at, message=message, newest=end.id
+    )
+
+
+def _is_seen(call: Call, worker: WorkerInfo) -> bool:
+    rights = call.caller.rights
+    in_queues = not rights.queues or any(map(rights.covers_queue, worker.queues))
+    return in_queues and (not rights.types or any(map(rights.covers_type, worker.types)))
+
+
+def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:
+    """A worker without what it does for queues and types that the token does not cover."""
+    if not rights.is_limited:
+        return worker
+    queues = tuple(filter(rights.covers_queue, worker.queues))
+    types = tuple(filter(rights.covers_type, worker.types))
+    return msgspec.structs.replace(worker, queues=queues, types=types, running=0, per_minute=0.0)
+
+
+def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec.Struct] | None = None) -> Operation:
+    return Operation(
+        method="GET",
+        path=path,
+        scope=Scope.READ,
+        handler=handler,
+        summary=summary,
+        query=query,
+        answers={200: answer},
+    )
+
+
+OPERATIONS = (
+    _get("/jobs/count", count_jobs, "How many jobs match", JobCount, JobCountQuery),
+    _get("/workers", list_workers, "List live workers", WorkerList),
+    _get("/types", list_types, "List task types", TypeList),
+    _get("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),
+    _get("/scale", get_scale, "One number for scalers", Scale, ScaleQuery),
+    _get("/dead/groups", group_dead, "Dead jobs by type and error", DeadGroups),
+)

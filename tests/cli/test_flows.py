@@ -1,0 +1,68 @@
+"""windlass flows list, show, cancel, retry, and jobs why of a flow, on every store."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.terminal import Terminal
+from windlass import App, Dead, Results, group
+from windlass.testing import run_all
+
+
+@pytest.fixture
+def shop(address: str) -> Iterator[App]:
+    """A lost group, and a graph that waits."""
+    app = App(address)
+
+    @app.task
+    def fail(number: int) -> int:
+        raise Dead("hopeless")
+
+    @app.task
+    def total(parts: Results[int]) -> int:
+        return len(parts)
+
+    group([fail.job(1)], then=total, id="import-7").enqueue()
+    run_all(app)
+    with app.flow("order-42") as flow:
+        pay = flow.add(fail.using(delay=3600).job(2), name="pay")
+        flow.add(fail.job(3), name="ship", after=[pay])
+    yield app
+    app.close()
+
+
+@pytest.mark.usefixtures("shop")
+def test_flows_are_listed_and_shown_with_what_holds_them_up(terminal: Terminal, address: str) -> None:
+    listed = terminal.ok("flows", "list", "--store", address).out
+    assert "import-7" in listed
+    assert "order-42" in listed
+    group, graph = terminal.ok("flows", "list", "--store", address, "--json").json
+    assert {each["name"] for each in (group, graph)} == {"import-7", "order-42"}
+    shown = terminal.ok("flows", "show", "order-42", "--store", address).out
+    assert "2 nodes: 2 live" in shown
+    assert "waits for" in shown
+    nodes = terminal.ok("flows", "show", "order-42", "--store", address, "--json").json["nodes"]
+    assert [node["name"] for node in nodes] == ["pay", "ship"]
+
+
+def test_a_flow_is_cancelled_and_retried(terminal: Terminal, shop: App, address: str) -> None:
+    cancelled = terminal.ok("flows", "cancel", "order-42", "--reason", "enough", "--store", address).out
+    assert "is cancelled: enough" in cancelled
+    assert "2 nodes: 2 cancelled" in cancelled
+    again = terminal.ok("flows", "retry", "order-42", "--store", address).out
+    assert "2 nodes: 2 live" in again
+    assert "1 members: 1 live" in terminal.ok("flows", "retry", "import-7", "--store", address).out
+
+
+def test_why_of_a_lost_flow_leads_to_what_was_lost(terminal: Terminal, shop: App, address: str) -> None:
+    flow = shop.flows.get("import-7")
+    told = terminal.ok("jobs", "why", flow.id, "--store", address).out
+    assert "is dead (index 0)" in told
+    assert f"windlass flows retry {flow.id}" in told
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_flow_that_is_not_there_is_an_error(terminal: Terminal, address: str) -> None:
+    ran = terminal.run("flows", "show", "nothing", "--store", address)
+    assert ran.code != 0
+    assert "no flow 'nothing'" in ran.err
