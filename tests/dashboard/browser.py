@@ -55,8 +55,9 @@ class Browser:
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
 
     def open(self, path: str) -> None:
-        """Open a page of the server."""
+        """Open a page, and wait until its scripts have run: on a busy machine the driver returns earlier."""
         self.driver.get(self.url + path)
+        until(self._is_complete, f"the page {path}")
 
     @property
     def path(self) -> str:
@@ -101,10 +102,10 @@ class Browser:
         """What is done here leads to another document: wait until that is complete."""
         self.run("window.isLeft = true")
         yield
-        until(self._is_new, f"the page after {name!r}")
+        until(self._is_complete, f"the page after {name!r}")
 
-    def _is_new(self) -> bool:
-        """One script, so that it looks at one document."""
+    def _is_complete(self) -> bool:
+        """Whether the page is another one than before, and complete. One script, so that it looks at one document."""
         try:
             return bool(self.run("return !window.isLeft && document.readyState === 'complete'"))
         except REPLACED:
