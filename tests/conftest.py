@@ -34,6 +34,7 @@ CALLS = (
         "test_handles",
         "test_job_policy",
         "test_location",
+        "test_open_group_unknown",
         "test_result",
     ),
     *("test_schedules", "test_sharing"),

@@ -72,6 +72,29 @@ def test_a_producer_that_runs_again_with_the_same_id_goes_on(shop: Shop) -> None
 
 
 @pytest.mark.usefixtures("small")
+def test_a_streamed_group_that_is_enqueued_twice_is_stored_once(shop: Shop) -> None:
+    made = group(squares(shop, 10), then=shop.total, id="import-7")
+    first, again = made.enqueue(), made.enqueue()
+    assert (first.id, first.size, first.existing) == (again.id, 10, False)
+    assert (again.size, again.existing) == (10, True)
+    run_all(shop.app)
+    assert shop.seen == [[n * n for n in range(10)]]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_streamed_group_that_was_interrupted_is_not_sealed_without_the_members_that_were_read(shop: Shop) -> None:
+    made = group(squares(shop, 10, broken_at=6), then=shop.total, id="import-7")
+    with pytest.raises(OSError, match="the file ends"):
+        made.enqueue()
+    with pytest.raises(InvalidOption, match=r"^jobs: is an iterator, of which an enqueue that failed has read"):
+        made.enqueue()
+    assert not shop.app.flows.get("import-7").sealed
+    group(squares(shop, 10), then=shop.total, id="import-7").enqueue()
+    run_all(shop.app)
+    assert shop.seen == [[n * n for n in range(10)]]
+
+
+@pytest.mark.usefixtures("small")
 def test_a_producer_that_fails_and_cannot_go_on_cancels_its_group(shop: Shop) -> None:
     with pytest.raises(OSError, match="the file ends"):
         group(squares(shop, 10, broken_at=6), then=shop.total, on_dead=shop.alert, always=shop.clean).enqueue()

@@ -69,6 +69,8 @@ class Group(Generic[T]):
         self._parts: list[Part] = []
         self._source: Iterator[Any] | None = None
         """The members that are not read yet, if they come from neither a list nor a tuple."""
+        self._streamed: OpenGroup[T] | None = None
+        """The group, once its members are stored in portions: they are not kept, and cannot be read again."""
         self.jobs: tuple[NewJob, ...] = ()
         """All of its jobs, if its members come from a list: that is checked as a whole when the group is made."""
         if isinstance(parts, list | tuple):
@@ -89,6 +91,8 @@ class Group(Generic[T]):
         of its transaction: your commit decides. A group with the same `id` is not stored again; one with another
         number of members is refused.
         """
+        if self._streamed is not None:
+            return self._streamed._stored_handle()
         if (stream := self._stream(connection)) is None:
             return await self._store(connection)
         async with stream:
@@ -99,6 +103,8 @@ class Group(Generic[T]):
     def enqueue(self, *, connection: object = None) -> GroupHandle[T]:
         """As `aenqueue`, for code without an event loop; a generator runs in the caller's thread."""
         refuse_on_loop("enqueue")
+        if self._streamed is not None:
+            return self._streamed._stored_handle()
         if (stream := self._stream(connection)) is None:
             return self._portal().run(self._store(connection), here=connection is not None)
         with stream:
@@ -117,7 +123,8 @@ class Group(Generic[T]):
         if len(self._parts) < PORTION and not (self._rules.name and (self._parts or self._callbacks)):
             self._source = None
             return None
-        return OpenGroup(self._enqueuer, self._plan(None), self._returns)
+        self._streamed = OpenGroup(self._enqueuer, self._plan(None), self._returns)
+        return self._streamed
 
     def _next_portion(self) -> list[Part]:
         """The next members of a stream: the first portion is read already.

@@ -1,13 +1,13 @@
 """An open group: its members are added one after the other, run meanwhile, and end it when it is sealed."""
 
-import asyncio
+import contextlib
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
-from weakref import WeakKeyDictionary
 
+from windlass.client.groups.add_lock import AddLock
 from windlass.client.groups.handle import GroupHandle, group_handle
 from windlass.client.groups.members import LOST, first_live
 from windlass.client.groups.opening import begin_group, read_opening, seal_group, touch_group
@@ -21,43 +21,20 @@ from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE, Role, member_id, w
 from windlass.core.groups.rules import ABANDONED
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.status import Status
-from windlass.errors import InvalidOption, NotAllowedNow
-from windlass.native import lock
+from windlass.errors import (
+    EnqueueFailed,
+    EnqueueUnknown,
+    InvalidOption,
+    KeyConflict,
+    NotAllowedNow,
+    StoreUnavailable,
+    WindlassError,
+)
 from windlass.store.contract import Store
-from windlass.store.drive import running_loop
 
 T = TypeVar("T")
 TOUCH_SECONDS = 60.0
 """How often a producer shows that it is alive."""
-LOCK_SECONDS = 0.002
-"""Between two tries of an event loop to get a lock that another thread holds."""
-
-
-class AddLock:
-    """Lets one add run at a time, on an event loop in the order of the calls, which is that of the members."""
-
-    def __init__(self) -> None:
-        self._of_threads = lock()
-        self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-        """An asyncio lock is for one loop; threads may have several."""
-
-    async def __aenter__(self) -> None:
-        if (loop := running_loop()) is None:
-            self._of_threads.acquire()
-            return
-        of_loop = self._of_loops.setdefault(loop, asyncio.Lock())
-        await of_loop.acquire()
-        try:
-            while not self._of_threads.acquire(blocking=False):  # noqa: ASYNC110
-                await asyncio.sleep(LOCK_SECONDS)
-        except BaseException:
-            of_loop.release()
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        self._of_threads.release()
-        if (loop := running_loop()) is not None:
-            self._of_loops[loop].release()
 
 
 class OpenGroup(Generic[T]):
@@ -76,9 +53,12 @@ class OpenGroup(Generic[T]):
         """Members that were added here."""
         self.existing = False
         """Whether the group existed before."""
+        self._sealed = False
         self._over = False
         """Whether it had completed: members that are dropped since would run again."""
         self._begun = False
+        self._uncertain: list[Part] = []
+        """Members of an add that was interrupted, or whose answer is lost: they may be stored at the next indexes."""
         self._adding = AddLock()
         self._touched = time.monotonic()
         self._home: Any = enqueuer
@@ -90,7 +70,9 @@ class OpenGroup(Generic[T]):
     async def aadd(self, job: Part) -> Handle[Any]:
         """Add a member: a job, or a chain. When this returns, it is stored.
 
-        Raises NotAllowedNow if the group is sealed, or is lost and has `rest="cancel"`.
+        Raises NotAllowedNow if the group is sealed, or is lost and has `rest="cancel"`. After EnqueueUnknown, or if
+        the call was cancelled, the member may be stored. The same call again stores it once; any other add, and the
+        end of the block, first makes certain that it is stored.
         """
         (handle,) = await self.aadd_many([job])
         return handle
@@ -99,7 +81,31 @@ class OpenGroup(Generic[T]):
         """Add members, all of them or none."""
         given = list(jobs)
         async with self._adding:
+            if self._uncertain and not self._is_repeated(given):
+                await self._settle_uncertain()
             return await self._add(given)
+
+    def _is_repeated(self, jobs: list[Part]) -> bool:
+        """Whether an add has the same members as the one before it, whose outcome is unknown."""
+        if len(jobs) != len(self._uncertain):
+            return False
+        pairs = zip(self._uncertain, jobs, strict=True)
+        return all(
+            _contents(self._plan.member(index, part))
+            == _contents(self._plan.member(index, check_part(job, f"jobs[{index}]")))
+            for index, (part, job) in enumerate(pairs, self.size)
+        )
+
+    async def _settle_uncertain(self) -> None:
+        """Store members that may be stored: their ids are the same, so none is stored twice."""
+        try:
+            await self._add(self._uncertain)
+        except EnqueueUnknown as error:
+            problem = "nothing was stored, as an earlier add may still be incomplete"
+            raise EnqueueFailed(f"{problem}: {error}") from error
+        except KeyConflict:
+            self._uncertain = []  # so they are not stored, and never will be
+            raise
 
     async def _add(self, jobs: list[Part]) -> list[Handle[Any]]:
         parts = [check_part(part, f"jobs[{place}]") for place, part in enumerate(jobs, self.size)]
@@ -112,8 +118,8 @@ class OpenGroup(Generic[T]):
         members = [job for index, part in enumerate(parts, self.size) for job in self._plan.member(index, part)]
         check_no_previous(members)
         await self._check_open(store, self.size + len(parts), stored=not frame)
-        handles = await self._store(self._frame(parts)[:1] if self._over else [*frame, *members])
-        first, self.size = self.size, self.size + len(parts)
+        handles = await self._store(self._frame(parts)[:1] if self._over else [*frame, *members], parts)
+        first, self.size, self._uncertain = self.size, self.size + len(parts), []
         found = {each.id: each for each in handles}
         ids = [member_id(self.id, index) for index in range(first, self.size)]
         return [found.get(id_) or Handle(self._home, id_, True) for id_ in ids]
@@ -125,12 +131,15 @@ class OpenGroup(Generic[T]):
 
     async def _seal(self) -> GroupHandle[T]:
         store = await self._enqueuer._ready()
+        if self._uncertain:
+            await self._settle_uncertain()
         if not self._begun:
             if not self._plan.callbacks:
                 raise InvalidOption("group", "has no members and no callback: nothing would run")
             await self._store(await self._begin(store, []))
         if await seal_group(store, self.id, self.size) != self.size:
             raise NotAllowedNow("seal", self.id, "sealed")
+        self._sealed = True
         if await first_live(store.operator, self.id) is None:
             await store.operator.run_now([self.id, watcher_id(self.id, Role.ALWAYS)])
         return self.handle
@@ -145,6 +154,14 @@ class OpenGroup(Generic[T]):
         return group_handle(
             self._home, self.id, self._plan.callbacks, self.size, existing=self.existing, returns=self._returns
         )
+
+    def _stored_handle(self) -> GroupHandle[T]:
+        """The handle for a second enqueue of an iterator: its members are not kept, and cannot be read again."""
+        if not self._sealed:
+            problem = "is an iterator, of which an enqueue that failed has read a part: make the group again"
+            raise InvalidOption("jobs", problem)
+        self.existing = True
+        return self.handle
 
     async def _begin(self, store: Store, parts: list[Part]) -> list[NewJob]:
         """The jobs to store with the first member. The document comes first: a group without one counts as sealed."""
@@ -179,9 +196,16 @@ class OpenGroup(Generic[T]):
         if group is not None and group.status in LOST and self._plan.rules.rest == "cancel" and opening is not None:
             raise NotAllowedNow("add a member to", self.id, group.status)
 
-    async def _store(self, jobs: list[NewJob]) -> list[Handle[Any]]:
+    async def _store(self, jobs: list[NewJob], parts: Sequence[Part] = ()) -> list[Handle[Any]]:
+        """Store the jobs of these members; if it raises and they may be stored, they are kept as uncertain."""
         jobs = await without_stored(self._enqueuer, jobs) if self._plan.rules.name else jobs
-        handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs)) if jobs else []
+        before, self._uncertain = self._uncertain, list(parts)
+        try:
+            handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs)) if jobs else []
+        except WindlassError as error:
+            if not isinstance(error, EnqueueUnknown):
+                self._uncertain = before  # nothing was stored by this call
+            raise
         self._home = handles[0]._home if handles else self._home
         if not self._begun and not self.existing and handles and handles[0].existing:
             await self._met()
@@ -198,11 +222,19 @@ class OpenGroup(Generic[T]):
     async def _afailed(self) -> None:
         """The block raised: a group that has no name cannot be continued."""
         async with self._adding:
-            if not self._begun or self._plan.rules.name:
+            if self._plan.rules.name or not (self._begun or self._uncertain):
                 return
-            home = self._home
-            await seal_group(await self._enqueuer._ready(), self.id, self.size, abandoned=True)
-            await home.flows.acancel(self.id, ABANDONED.split(":")[0])
+            with contextlib.suppress(StoreUnavailable):  # it is abandoned later; the error of the block is raised
+                await self._abandon()
+
+    async def _abandon(self) -> None:
+        if not self._begun:
+            if (await self._enqueuer._stored([self.id]))[0] is None:
+                return
+            await self._store(self._frame(self._uncertain)[:1])
+        home = self._home
+        await seal_group(await self._enqueuer._ready(), self.id, self.size, abandoned=True)
+        await home.flows.acancel(self.id, ABANDONED.split(":")[0])
 
     _failed = blocking(_afailed)
 
@@ -234,6 +266,11 @@ def check_group(found: Job, name: str) -> None:
     """The job with the id of this name must be a group: graphs have the same ids."""
     if found.type != GROUP_TYPE:
         raise InvalidOption("id", f"there is a flow {name!r}, which is no group")
+
+
+def _contents(jobs: list[NewJob]) -> list[tuple[Any, ...]]:
+    """Their fields: a job of a task has the task besides, which is another object for each `using(...)`."""
+    return [tuple(getattr(job, name) for name in NewJob.__struct_fields__) for job in jobs]
 
 
 def _is_open(group: Job) -> bool:
