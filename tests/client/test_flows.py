@@ -30,6 +30,13 @@ def test_a_flow_counts_its_members_and_names_what_holds_it_up(shop: Shop) -> Non
     assert [each.id for each in shop.app.flows.list()] == [handle.id]
 
 
+def test_a_list_does_not_count_lost_members_of_a_completed_group_as_completed(shop: Shop) -> None:
+    group([shop.square.job(1), shop.square.job(2), shop.fail.job()], then=shop.stream, need=2).enqueue()
+    run_all(shop.app)
+    (flow,) = shop.app.flows.list()
+    assert (flow.status, flow.completed, flow.size) == (Status.COMPLETED, 2, 3)
+
+
 def test_why_names_the_first_member_that_has_not_ended(shop: Shop) -> None:
     handle = group([shop.square.job(1), shop.square.using(delay=3600).job(2)], then=shop.total).enqueue()
     run_all(shop.app)

@@ -137,11 +137,18 @@ def _flow(job: Job) -> Flow:
         status=job.status,
         reason=job.reason,
         size=size,
-        completed=size if job.status is Status.COMPLETED and payload.need is None else known,
+        completed=size if job.status is Status.COMPLETED and payload.need is None else known - _known_lost(job),
         need=payload.need,
         created_at=job.created_at,
         finished_at=job.finished_at,
     )
+
+
+def _known_lost(job: Job) -> int:
+    """How many of the members that the group has counted did not complete: with `need` its progress says so."""
+    note = None if job.progress is None else job.progress.note
+    lost = (note or "").split(" ")[0]
+    return int(lost) if lost.isdecimal() else 0
 
 
 def _known_size(job: Job, payload: GroupPayload) -> int:
