@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.client.labour import Labour
-from windlass import App, InvalidOption, Queue, QueueNotFound, Status, Task, UseAsync, chain
+from windlass import App, InvalidOption, Queue, QueueNotFound, Status, Task, UseAsync, chain, group
 from windlass.client.verbs import filters, jobs
 from windlass.store.redis.operator import read_jobs as redis_walk
 from windlass.store.sql import read_jobs
@@ -207,3 +207,26 @@ def test_a_search_is_bounded_and_its_cursor_continues_it(
 
 def test_lists_of_one_page_have_no_cursor(app: App, task: Task[[int], int, int]) -> None:
     assert app.jobs.list(status=Status.PENDING).next_cursor is None
+
+
+def test_jobs_without_a_time_in_their_ids_are_listed_after_the_newest(
+    app: App, task: Task[[int], int, int], other: Task[[int], int, int]
+) -> None:
+    app.enqueue_many([task.job(1), other.job(2)])
+    named = group([task.job(3), task.job(4)], id="of-a-name").enqueue()
+    mine = task.using(id="f0000000-0000-4000-8000-000000000000").enqueue(5).id
+    app.enqueue_many([task.job(6), other.job(7)])
+    assert numbers(app.jobs.list(type=other)) == [7, 2]
+    found = [job.id for job in app.jobs.list()]
+    assert len(found) == len(set(found)) == 8
+    assert [id_[14] for id_ in found[:4]] == ["7"] * 4
+    assert {named.id, mine} <= set(found[4:])
+    assert numbers(app.jobs.list(type=task))[:2] == [6, 1]
+    walked, cursor = [], None
+    for _ in range(10):
+        page = app.jobs.list(limit=3, cursor=cursor)
+        walked += [job.id for job in page]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert walked == found == [job.id for job in app.jobs.iter()]
+    assert sorted(numbers(app.jobs.list(parent=named))) == [3, 4]

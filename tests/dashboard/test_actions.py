@@ -211,3 +211,23 @@ def test_the_audit_names_the_operator_and_the_dashboard(browser: Browser, site: 
     assert "dashboard" in row
     assert "job.run" in row
     assert id_ in row
+
+
+@on_stores
+def test_the_history_of_a_retried_job_says_how_long_it_was_dead(browser: Browser, site: Site) -> None:
+    id_ = _dead(site)
+    site.app.jobs.retry(id_)
+    until(lambda: site.app.jobs.get(id_).attempt == 2, "it ran again")
+    site.until_status(id_, "dead")
+    browser.open(f"/jobs/{id_}")
+    history = browser.find(".history").text
+    assert "dead until it was retried" in history
+    assert "until it was due" not in history
+    assert not browser.all(".machine .failed")
+    assert "2, with retries by operators; at most 1 each time" in browser.text
+    other = site.enqueue("bill.charge", {"how": "away"})
+    site.until_status(other, "dead")
+    site.app.queues.pause("bills")
+    site.app.jobs.retry(other)
+    browser.open(f"/jobs/{other}")
+    assert "dead until it was retried" in browser.find(".history").text

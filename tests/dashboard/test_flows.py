@@ -5,6 +5,7 @@ import pytest
 from tests.dashboard.browser import PHONE, WIDE, Browser
 from tests.dashboard.site import Site
 from tests.support.addresses import on_sql, on_sqlite
+from tests.support.processes import until
 from windlass import App
 
 HOSTILE = '<script>alert(1)</script>"\u202e]]>'
@@ -94,3 +95,37 @@ def test_a_flow_is_cancelled_and_retried_after_a_question(browser: Browser, site
     browser.press("Retry the flow")
     ended(site, id_)
     assert next(each.action for each in site.app.audit.list()) == "flow.retry"
+
+
+@on_sqlite
+def test_every_worker_knows_the_types_of_flows_and_newer_jobs_are_listed_before_them(
+    browser: Browser, site: Site
+) -> None:
+    id_ = order(site.app)
+    ended(site, id_)
+    newest = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+    browser.open("/types/windlass.flow")
+    assert "no live worker knows it" not in browser.text
+    until(lambda: _opened(browser, "/types").all("tr[data-key='windlass.flow']"), "its meters are recorded")
+    assert "none" not in browser.find("tr[data-key='windlass.flow']").text
+    browser.open("/jobs")
+    assert browser.find("tbody tr").get_attribute("data-key") == newest
+    assert "Jobs of flows with a name" in browser.text
+    browser.open("/jobs?status=scheduled")
+    assert "Jobs of flows with a name" not in browser.text
+
+
+@on_sqlite
+def test_no_words_under_a_number_are_cut(browser: Browser, site: Site) -> None:
+    site.until_status(site.enqueue("mail.welcome", {"payload": 1}), "completed")
+    for screen in (WIDE, PHONE):
+        browser.resize(screen)
+        for path in ("/", "/queues/mail", "/types/mail.welcome"):
+            browser.open(path)
+            cut = "return [...document.querySelectorAll('.more')].filter((e) => e.scrollWidth > e.clientWidth).length"
+            assert browser.run(cut) == 0, f"{path} on {screen}"
+
+
+def _opened(browser: Browser, path: str) -> Browser:
+    browser.open(path)
+    return browser

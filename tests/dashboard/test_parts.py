@@ -9,6 +9,7 @@ from windlass.core.jobs.job import Attempt, Job
 from windlass.core.search_text import Search, parse_search, search_text
 from windlass.core.stats.meter import Meter, Recent
 from windlass.core.status import Status
+from windlass.server.api import job_list
 from windlass.server.dashboard.figures.history import band, phases
 from windlass.server.dashboard.figures.plots import Line, Window, bars, lines
 from windlass.server.dashboard.figures.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
@@ -153,3 +154,10 @@ def test_text_in_a_template_is_escaped_and_its_invisible_characters_are_shown() 
 )
 def test_a_rate_has_the_unit_that_reads_best(per_second: float, text: str) -> None:
     assert rate(per_second) == text
+
+
+def test_a_search_that_ended_at_an_id_without_a_time_names_no_moment() -> None:
+    assert job_list._moment("0e70171f-ee42-8267-8437-74ec8c7000cf") is None
+    moment = job_list._moment("01a1ecdc-7605-756a-87ee-27a4eee45489")
+    assert moment is not None
+    assert moment.year == 2026

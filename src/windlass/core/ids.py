@@ -55,6 +55,12 @@ def moment_of(id_: JobId) -> Micros | None:
     return int(id_[:8] + id_[9:13], 16) * 1000 if id_[14] == "7" else None
 
 
+def first_id_at(moment: Micros) -> JobId:
+    """Sorts before every id that is made at this moment or later."""
+    digits = f"{moment // 1000:012x}"
+    return lowest(f"{digits[:8]}-{digits[8:]}")
+
+
 def check_part(value: str) -> str:
     """The first or the last characters of an id, as people copy them."""
     text = value.lower().strip("…")

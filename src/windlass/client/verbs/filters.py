@@ -6,6 +6,7 @@ from typing import Any, TypedDict, Unpack
 import msgspec
 
 from windlass.client.tasks.task import Task
+from windlass.client.verbs.by_time import list_by_time
 from windlass.core.ids import JobId, JobRef, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.names import check_name
@@ -83,7 +84,7 @@ async def list_page(operator: OperatorStore, wanted: JobFilter, limit: int, curs
     """A page: one call of the store reads 10,000 jobs in search of matches, and is repeated until it is full."""
     found: list[Job] = []
     for _ in range(MAX_CALLS_PER_PAGE):
-        page = await operator.list(wanted, limit - len(found), cursor)
+        page = await list_by_time(operator, wanted, limit - len(found), cursor)
         found += page.items
         cursor = page.next_cursor
         if cursor is None or len(found) >= limit:

@@ -67,7 +67,7 @@ class Flows(Verbs):
         return await graph_tree(operator, job) if job.type == FLOW_TYPE else await group_tree(operator, job, limit)
 
     async def alist(self, *, limit: int = 50, cursor: str | None = None, queues: Sequence[str] = ()) -> Page[Flow]:
-        """Groups and graphs, newest first; those with a name of yours may be anywhere in the list."""
+        """Groups and graphs, newest first; those with a name of yours come last, in no order."""
         check_limit(limit)
         operator = (await self._home._ready()).operator
         page = await list_page(operator, JobFilter(types=FLOW_TYPES, queues=tuple(queues)), limit, cursor)

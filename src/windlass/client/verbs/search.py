@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from windlass.client.verbs.by_time import list_by_time
 from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND
@@ -62,7 +63,7 @@ async def search(
     found: list[Job] = []
     for _ in range(MAX_CALLS):
         size = limit - len(found) if given == terms else max(limit, UNFILTERED_PAGE)
-        page = await operator.list(wanted, size, cursor)
+        page = await list_by_time(operator, wanted, size, cursor)
         found += [job for job in page.items if matches(terms, job) and sees(job)]
         cursor = page.next_cursor
         if cursor is None or len(found) >= limit or since_boot() > ends:

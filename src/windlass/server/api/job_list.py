@@ -126,7 +126,8 @@ async def _search(
     return await search(operator, chosen, terms, query.limit, position, call.caller.sees_job, **how)
 
 
-def _moment(cursor: str) -> datetime:
-    """When the last job of a page was enqueued, or failed."""
+def _moment(cursor: str) -> datetime | None:
+    """When the last job of a page was enqueued, or failed; None: its id has no time in it."""
     moment, dot, _ = cursor.partition(".")
-    return to_datetime(int(moment) if dot else moment_of(cursor) or 0)
+    at = int(moment) if dot else moment_of(cursor)
+    return None if at is None else to_datetime(at)

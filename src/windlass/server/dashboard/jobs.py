@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.verbs.by_time import end_of_times
 from windlass.client.verbs.search import FAILURES
 from windlass.core.search_text import Search, make_search, parse_search, search_fields, search_text
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
@@ -67,6 +68,7 @@ async def _context(view: View, asked: Search, query: JobQuery, found: JobList, p
         "unindexed": bool(asked.terms),
         "searched_since": found.searched_since,
         "text": search_text(asked),
+        "without_time": not query.sort and any(job.id > end_of_times() for job in found.jobs),
         "tabs": _tabs(asked),
         "count": found_count,
         "counted": counted(found_count) if found_count else "",

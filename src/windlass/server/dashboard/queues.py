@@ -193,7 +193,7 @@ def _setting(queue: QueueRecord, name: str, title: str) -> Setting:
     return Setting(
         name=name,
         title=title,
-        value=value or "no limit",
+        value=value or ("off" if name == "ageing" else "no limit"),
         declared=declared,
         changed=changed,
         is_changeable=name in CHANGEABLE,

@@ -2,12 +2,13 @@
 
 import msgspec
 
+from windlass.core.own_types import OWN_TYPES
 from windlass.core.stats.meter import Histogram, Recent
 from windlass.core.stats.recent_stats import RecentStats, by_type, recent_stats
 from windlass.core.stats.timeline import Timeline
 from windlass.core.text import cut
 from windlass.errors import InvalidInput
-from windlass.server.api.stats import StatsQuery, list_types
+from windlass.server.api.stats import StatsQuery, list_types, list_workers
 from windlass.server.dashboard.figures.plots import Plot
 from windlass.server.dashboard.figures.shapes import Columns, columns
 from windlass.server.dashboard.forms.fields import Field, fields_of, known_task
@@ -36,6 +37,7 @@ class TypeRow(msgspec.Struct, frozen=True, kw_only=True):
 async def show_types(view: View) -> Reply:
     """Types with their rates and times, the busiest first."""
     known = {each.type: each.workers for each in (await view.ask(list_types)).body.types}
+    workers = {**known, **await _workers_of_own(view)}
     lately = await _summed(view, RECENT_SECONDS)
     recent, seconds = by_type(lately), _column_seconds(lately)
     longer = lately if seconds == RECENT_SECONDS else await _summed(view, seconds)
@@ -47,7 +49,7 @@ async def show_types(view: View) -> Reply:
     rows = [
         TypeRow(
             type=name,
-            workers=known.get(name, 0),
+            workers=workers.get(name, 0),
             recent=recent.get(name, RecentStats()),
             times=columns(_run_times(parts.get(name))),
         )
@@ -55,6 +57,11 @@ async def show_types(view: View) -> Reply:
     ]
     context = {"types": rows, "count": len(names), "minutes": round(seconds / 60), **pages}
     return Shown("types.html", "Types", context)
+
+
+async def _workers_of_own(view: View) -> dict[str, int]:
+    """Every worker runs the jobs of flows and webhooks, and names their types nowhere."""
+    return dict.fromkeys(OWN_TYPES, len((await view.ask(list_workers)).body.workers))
 
 
 def _column_seconds(recent: Recent) -> float:
@@ -89,7 +96,7 @@ async def show_type(view: View) -> Reply:
         raise Refused(404, "not_found", f"no worker, job or app here knows the type {cut(name, 80)!r}")
     context = {
         "type": name,
-        "workers": known[name].workers if name in known else 0,
+        "workers": known[name].workers if name in known else (await _workers_of_own(view)).get(name, 0),
         "recent": recent_stats(own),
         "times": columns(own.total().run),
         "waits": columns(own.total().wait),

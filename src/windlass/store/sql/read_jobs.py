@@ -124,7 +124,7 @@ async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
     """The lowest id that a page scans; empty if the table ends before."""
     where = _where(_bound("id < :before::uuid", before))
     text = f"SELECT id::text FROM {table} AS found WHERE {where} ORDER BY found.id DESC LIMIT :limit OFFSET :rows"
-    values = {"before": before, "rows": MAX_ROWS_PER_PAGE // db.buckets, "limit": 1}
+    values = {"before": before, "rows": max(1, MAX_ROWS_PER_PAGE // db.buckets), "limit": 1}
     rows = await db.select(db.by_id(text, "DESC"), values)
     return str(rows[0][0]) if rows else ""
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from windlass.client.verbs.payloads import EarlierPayload
 from windlass.core.jobs.job import Attempt, Job
-from windlass.core.status import WAITING, Status
+from windlass.core.status import FINISHED, WAITING, Status
 
 WIDTH = 1000.0
 MIN_WIDTH = 6.0
@@ -44,18 +44,21 @@ def phases(job: Job, now: datetime, earlier: Sequence[EarlierPayload] = ()) -> l
 
 
 def _phases(job: Job, now: datetime) -> Iterator[Phase]:
-    since = job.created_at
+    since, ended = job.created_at, ""
     for each in job.attempts:
         begin = each.claimed_at or each.started_at
         if begin is None:
             continue
-        yield from _waits(job, each, since, max(since, begin))
+        yield from _waits(job, each, since, max(since, begin), ended)
         end = each.ended_at
         status = OUTCOMES.get(each.outcome, "running")
         text = f"attempt {each.attempt}: {each.outcome.replace('_', ' ')}"
         yield Phase(status=status, text=text, since=begin, until=end or now, lasts=end is None, state="running")
-        since = end or now
+        since, ended = end or now, each.outcome
     if job.status in WAITING:
+        if ended in FINISHED and since < job.run_at <= now:
+            yield _retried(ended, since, job.run_at)
+            since = job.run_at
         text = "waits for its next attempt" if job.status is Status.FAILED else str(job.status)
         text += f" ({job.reason})" if job.reason else ""
         yield Phase(status=str(job.status), text=text, since=since, until=max(since, now), lasts=True)
@@ -67,13 +70,25 @@ def _phases(job: Job, now: datetime) -> Iterator[Phase]:
         yield Phase(status=str(job.status), text=text, since=job.finished_at, until=None)
 
 
-def _waits(job: Job, attempt: Attempt, since: datetime, begin: datetime) -> Iterator[Phase]:
-    """The wait before an attempt: until it was due, if the job still has that time, and after it."""
+def _retried(ended: str, since: datetime, until: datetime) -> Phase:
+    return Phase(status=ended, text=f"{ended} until it was retried", since=since, until=until)
+
+
+def _waits(job: Job, attempt: Attempt, since: datetime, begin: datetime, ended: str) -> Iterator[Phase]:
+    """The wait before an attempt: until it was due, if the job still has that time, and after it.
+
+    `ended` is the outcome of the attempt before: one that finished the job was followed by a retry of an operator.
+    """
     is_first = attempt.attempt == 1 or job.failures == 0
     before = "scheduled" if is_first else "failed"
     if attempt is job.attempts[-1] and since < job.run_at <= begin:
-        yield Phase(status=before, text="waited until it was due", since=since, until=job.run_at)
+        if ended in FINISHED:
+            yield _retried(ended, since, job.run_at)
+        else:
+            yield Phase(status=before, text="waited until it was due", since=since, until=job.run_at)
         yield Phase(status="pending", text="waited for a worker", since=job.run_at, until=begin)
+    elif ended in FINISHED:
+        yield _retried(ended, since, begin)
     else:
         yield Phase(status="pending" if is_first else "failed", text="waited", since=since, until=begin)
 

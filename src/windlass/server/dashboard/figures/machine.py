@@ -27,11 +27,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def machine(job: Job, phases: Sequence[Phase]) -> list[Node]:
-    """The states in the order in which a job passes them; `failed` only if the job had it."""
+    """The states in the order in which a job passes them; others only if it had them."""
     used = {each.state or each.status for each in phases} | {str(job.status)}
     order = [each for each in WAITS if each in used]
     order += [Status.PENDING, Status.RUNNING]
     order += [Status.FAILED] if Status.FAILED in used else []
+    order += [each for each in ENDS if each in used and each != job.status]
     order += [each for each in ENDS if each == job.status] or [Status.COMPLETED]
     return [_node(job, status, phases) for status in order]
 
@@ -42,7 +43,7 @@ def _node(job: Job, status: Status, phases: Sequence[Phase]) -> Node:
     return Node(
         status=str(status),
         times=len(phases),
-        seconds=sum(lengths) if lengths else None,
+        seconds=sum(lengths) if lengths and not (job.finished and job.status is status) else None,
         since=phases[-1].since if phases else None,
         is_now=job.status is status,
     )

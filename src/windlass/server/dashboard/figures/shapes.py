@@ -51,7 +51,7 @@ def columns(times: Histogram) -> Columns | None:
     most = max(range(len(counts)), key=counts.__getitem__)
     return Columns(
         shapes=Markup("").join(drawn),
-        described=f"{number(sum(counts))} {'attempt' if sum(counts) == 1 else 'attempts'}, most of {_between(most)}",
+        described=f"{number(sum(counts))} {'attempt' if sum(counts) == 1 else 'attempts'}, most {_between(most)}",
         count=sum(counts),
         first=span(EDGES[first - 1]) if first else "0s",
         last=f"over {span(EDGES[-1])}" if last == len(EDGES) else span(EDGES[last]),
