@@ -24,8 +24,10 @@ from windlass.core.groups.need import needed
 from windlass.core.groups.rules import (
     ABANDONED,
     ABANDONED_AFTER,
+    LOST_NOTE,
     GroupPayload,
     Verdict,
+    noted_loss,
     seconds_until_next_look,
     too_late_reason,
     verdict,
@@ -36,8 +38,6 @@ from windlass.core.moments import SECOND, Micros, to_micros
 from windlass.core.status import WAITING, Status
 from windlass.errors import BlobUnavailable, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import OperatorStore, Store
-
-LOST_NOTE = "{} did not complete"
 
 
 async def watch_group(ctx: Context, group: str, size: int, **rules: Any) -> Any:
@@ -142,8 +142,7 @@ class Watch:
         job = (await operator.get([self._ctx.job.id]))[0]
         if job is None or job.progress is None:
             return Known()
-        lost = (job.progress.note or "").split(" ")[0]
-        return Known(int(job.progress.done), int(lost) if lost.isdecimal() else None)
+        return Known(int(job.progress.done), noted_loss(job.progress.note))
 
     async def _keep(self, seen: Seen) -> None:
         note = None if seen.known.lost is None else LOST_NOTE.format(seen.known.lost)

@@ -26,7 +26,7 @@ from windlass.core.groups.ids import (
     named_group_id,
     watcher_id,
 )
-from windlass.core.groups.rules import GroupPayload
+from windlass.core.groups.rules import GroupPayload, noted_loss
 from windlass.core.ids import JobRef, check_id, is_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
@@ -146,9 +146,7 @@ def _flow(job: Job) -> Flow:
 
 def _known_lost(job: Job) -> int:
     """How many of the members that the group has counted did not complete: with `need` its progress says so."""
-    note = None if job.progress is None else job.progress.note
-    lost = (note or "").split(" ")[0]
-    return int(lost) if lost.isdecimal() else 0
+    return 0 if job.progress is None else noted_loss(job.progress.note) or 0
 
 
 def _known_size(job: Job, payload: GroupPayload) -> int:

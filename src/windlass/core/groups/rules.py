@@ -38,6 +38,8 @@ ABANDONED_AFTER: Micros = 3600 * SECOND
 ABANDONED = "abandoned: it was not sealed, and nothing was added for an hour"
 MIN_POLL, MAX_POLL = 2.0, 30.0
 """Seconds until a group is looked at again, if no end of a member asks for it before."""
+LOST_NOTE = "{} did not complete"
+"""The note of a group's progress, once a member is lost."""
 
 
 class MemberState(Enum):
@@ -129,3 +131,9 @@ class GroupPayload(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many members may run at once; 0: any number."""
     open: bool = False
     """Whether it was stored before all of its members."""
+
+
+def noted_loss(note: str | None) -> int | None:
+    """The number of lost members in the note of a group's progress; None if it does not say."""
+    lost = (note or "").split(" ")[0]
+    return int(lost) if lost.isdecimal() else None
