@@ -153,3 +153,15 @@ def test_a_process_whose_runner_adds_its_figures_shows_none_of_them(monkeypatch:
     assert [point.value for point in metrics_of(reader)["windlass.jobs.enqueued"]] == [1]
     figures.is_absorbed = True
     assert not metrics_of(reader).get("windlass.jobs.enqueued")
+
+
+def test_jobs_that_a_rest_server_counts_are_shown_here_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_figures", "_through_server"):
+        monkeypatch.setattr(process, name, {})
+    reader = InMemoryMetricReader()
+    measure_jobs(App.testing(), meter_provider=MeterProvider([reader]))
+    behind = process.job_figures(through_server=True)
+    assert behind is not None
+    behind.count("completed", "q", "t")
+    assert [point.value for point in metrics_of(reader)["windlass.jobs.completed"]] == [1]
+    assert process.want_figures().read().jobs == {}

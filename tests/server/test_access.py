@@ -11,6 +11,7 @@ from tests.server.conftest import Client, Connect, enqueue
 from tests.support.addresses import on_sqlite
 from windlass import App
 from windlass.core.moments import SECOND
+from windlass.errors import StoreUnavailable
 from windlass.server import access, asgi
 from windlass.server.application import OPERATIONS
 from windlass.server.operation import PREFIX, Operation
@@ -52,6 +53,18 @@ async def test_probes_answer_anyone_and_say_only_ok(served: Starlette, path: str
     async with _stranger(served) as client:
         answer = await client.get(path)
     assert (answer.status_code, answer.text) == (200, "ok\n")
+
+
+async def test_a_server_that_was_ready_has_started_whatever_becomes_of_its_store(
+    app: App, served: Starlette, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away() -> None:
+        raise StoreUnavailable("away")
+
+    async with _stranger(served) as client:
+        assert (await client.get("/readyz")).status_code == 200
+        monkeypatch.setattr(app.workers, "alist", away)
+        assert [(await client.get(path)).status_code for path in ("/readyz", "/startupz")] == [503, 200]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
 from tests.server.conftest import Client, Connect, enqueue
+from tests.server.test_workers import claim, ended, settle
 from windlass import App
 from windlass.errors import StoreUnavailable
 from windlass.observe import process, store_gauges
@@ -73,3 +74,23 @@ async def test_without_the_store_a_known_token_still_gets_what_was_counted(
     assert (await other.get("http://windlass/metrics")).status_code == 503
     monkeypatch.setattr(access, "_has_expired", lambda _: True)
     assert (await api.get("http://windlass/metrics")).status_code == 503
+
+
+async def test_attempts_of_a_rest_worker_are_counted_and_timed(api: Client, connect: Connect) -> None:
+    work, done = await connect("work"), ("windlass_jobs_started_total", "windlass_jobs_completed_total")
+    await enqueue(api)
+    (job,) = await claim(work)
+    assert await settle(work, ended(job)) == ["settled"]
+    times = ("windlass_job_run_seconds_count", "windlass_job_wait_seconds_count")
+    assert [await value(api, name, type="mail.welcome") for name in (*done, *times)] == [1, 1, 1, 1]
+
+
+async def test_settlements_that_come_too_late_by_rest_are_counted(api: Client, connect: Connect) -> None:
+    work = await connect("work")
+    await enqueue(api)
+    (job,) = await claim(work)
+    assert await settle(work, {**ended(job), "attempt": 9}) == ["stale"]
+    assert (await work.post("/claims/end", json={"worker": "w1"})).status_code == 204
+    late = await work.post("/claims/settle", json={"worker": "w1", "settlements": [ended(job)]})
+    assert late.json()["code"] == "lease_lost"
+    assert await value(api, "windlass_settlements_stale_total", queue="other") == 2

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.server.remote_stage import Remote
 from tests.support.processes import let_pass, until
@@ -87,6 +89,28 @@ def test_a_stopped_worker_finishes_its_jobs_and_signs_off(remote: Remote) -> Non
     assert worker.wait() == 0
     assert (remote.job(id_).status, remote.job(id_).result) == ("completed", 1)
     assert remote.app.workers.list() == []
+
+
+def test_a_sum_over_server_and_worker_counts_each_job_once(remote: Remote) -> None:
+    ids, port = [remote.enqueue("child_task", {"n": n}) for n in range(3)], free_port()
+    remote.worker("--health", f"127.0.0.1:{port}")
+    ids += [remote.enqueue("in_thread", {"n": 1}), remote.enqueue("fail", max_attempts=1)]
+    until(lambda: all(remote.job(id_).finished for id_ in ids), "all are finished")
+    until(lambda: remote.app.stats.counts().totals["completed"] == 5, "also what a handler enqueued")
+    key = {"Authorization": f"Bearer {remote.app.tokens.create('prometheus', ['read']).text}"}
+    pages = [
+        remote.served.client.get("/metrics", headers=key).text,
+        httpx.get(f"http://127.0.0.1:{port}/metrics").text,
+    ]
+    samples = [each for page in pages for family in text_string_to_metric_families(page) for each in family.samples]
+    found: Counter[str] = Counter()
+    for each in samples:
+        found[each.name] += int(each.value)
+    counted = ("started_total", "completed_total", "failed_total", "dead_total", "enqueued_total")
+    assert [found[f"windlass_jobs_{name}"] for name in counted] == [6, 5, 1, 1, 1]
+    assert [found[f"windlass_job_{name}_seconds_count"] for name in ("run", "wait")] == [6, 6]
+    assert found["windlass_slots"] == 10
+    assert 'windlass_store_call_seconds_count{verb="settle"}' in pages[1]
 
 
 @pytest.mark.extended

@@ -21,13 +21,13 @@ ROLES = ("jobs", "operator", "queues", "schedules", "leases", "workers", "leader
 Count = Callable[..., None]
 
 
-def measure_calls(store: Store, figures: Figures | None) -> Store:
-    """The same store, with its calls measured if there are figures."""
+def measure_calls(store: Store, figures: Figures | None, jobs: Figures | None = None) -> Store:
+    """The same store, with its calls measured if there are figures; what they did to jobs is counted in `jobs`."""
     if figures is None or is_measured(store):
         return store
     if isinstance(store, _HasConflicts):
         store.count_conflicts(lambda: figures.count_total("conflicts"))
-    return cast(Store, _Measured(store, figures))
+    return cast(Store, _Measured(store, figures, jobs or figures))
 
 
 @runtime_checkable
@@ -60,37 +60,46 @@ def is_measured(store: Store) -> bool:
     return isinstance(store, _Measured)
 
 
+def is_behind_server(store: Store) -> bool:
+    """Whether it is a REST server's, which counts the jobs."""
+    return getattr(store, "is_behind_server", False)
+
+
 class _Measured:
     """A store whose roles are measured; everything else is the store's own."""
 
-    def __init__(self, store: Store, figures: Figures) -> None:
+    def __init__(self, store: Store, figures: Figures, jobs: Figures) -> None:
         self._store = store
         self._figures = figures
+        self._jobs = jobs
         for name in ROLES:
-            setattr(self, name, _Role(name, getattr(store, name), figures))
-        self.signals = _Role("signals", store.signals, figures, only=("has_work",))
+            setattr(self, name, _Role(name, getattr(store, name), figures, jobs))
+        self.signals = _Role("signals", store.signals, figures, jobs, only=("has_work",))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     def with_timeout(self, seconds: float) -> "_Measured":
-        return _Measured(self._store.with_timeout(seconds), self._figures)
+        return _Measured(self._store.with_timeout(seconds), self._figures, self._jobs)
 
 
 class _Role:
     """A role; its verbs are wrapped when they are first used."""
 
-    def __init__(self, name: str, role: Any, figures: Figures, only: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, name: str, role: Any, figures: Figures, jobs: Figures, only: tuple[str, ...] | None = None
+    ) -> None:
         self._name = name
         self._role = role
         self._figures = figures
+        self._jobs = jobs
         self._only = only
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._role, name)
         if not inspect.iscoroutinefunction(call) or (self._only is not None and name not in self._only):
             return call
-        measured = _measured_call(verb_name(self._name, name), call, self._figures)
+        measured = _measured_call(verb_name(self._name, name), call, self._figures, self._jobs)
         self.__dict__[name] = measured  # found without __getattr__ from now on
         return measured
 
@@ -103,7 +112,9 @@ def verb_name(role: str, verb: str) -> str:
 SHARED_VERBS = frozenset(("add", "change", "close", "declare", "delete", "get", "list", "open", "pause", "resume"))
 
 
-def _measured_call(verb: str, call: Callable[..., Awaitable[Any]], figures: Figures) -> Callable[..., Awaitable[Any]]:
+def _measured_call(
+    verb: str, call: Callable[..., Awaitable[Any]], figures: Figures, jobs: Figures
+) -> Callable[..., Awaitable[Any]]:
     place, count = figures.verb(verb), _COUNTS.get(verb)
 
     async def measured(*arguments: Any, **named: Any) -> Any:
@@ -116,7 +127,7 @@ def _measured_call(verb: str, call: Callable[..., Awaitable[Any]], figures: Figu
         finally:
             figures.called(place, (time.perf_counter_ns() - begin) // 1000, failed=failed)
         if count is not None:
-            count(figures, arguments, answer)
+            count(jobs, arguments, answer)
         return answer
 
     return measured

@@ -3,19 +3,37 @@
 import os
 
 from windlass.core.events import Emit
-from windlass.observe.calls import count_events, measure_calls
+from windlass.observe.calls import count_events, is_behind_server, measure_calls
 from windlass.observe.figures import Figures
 from windlass.observe.history import record_calls, record_events
+from windlass.observe.reading import Reading
 from windlass.store.contract import Store
 
 _figures: dict[int, Figures] = {}
 """By process id: a forked child counts from 0."""
+_through_server: dict[int, Figures] = {}
+"""Of jobs that a REST server counts, by process id."""
 _wanted = False
 
 
 def process_figures() -> Figures | None:
     """The figures of this process; None if they are not wanted."""
     return _figures.get(os.getpid()) or (want_figures() if _wanted else None)
+
+
+def job_figures(*, through_server: bool) -> Figures | None:
+    """Where jobs are counted. Those of a REST server are on its `/metrics`: here only OpenTelemetry shows them."""
+    if not through_server or not _wanted:
+        return process_figures()
+    return _through_server.setdefault(os.getpid(), Figures())
+
+
+def read_all() -> Reading:
+    """What this process counted, with jobs that a REST server counts too."""
+    total = Reading()
+    for figures in filter(None, (process_figures(), _through_server.get(os.getpid()))):
+        total.add(figures.read())
+    return total
 
 
 def is_counting() -> bool:
@@ -32,7 +50,12 @@ def want_figures(figures: Figures | None = None) -> Figures:
 
 def watch_store(store: Store, role: str) -> Store:
     """The same store, measured and recorded as far as that is wanted in this process."""
-    return record_calls(measure_calls(store, process_figures()), role)
+    return record_calls(measure_store(store), role)
+
+
+def measure_store(store: Store) -> Store:
+    """The same store, measured if that is wanted in this process."""
+    return measure_calls(store, process_figures(), job_figures(through_server=is_behind_server(store)))
 
 
 def watch_events(emit: Emit, role: str) -> Emit:

@@ -44,8 +44,7 @@ class Probes:
 
     async def started(self, request: Request) -> PlainTextResponse:
         """The store has answered once."""
-        self._started = self._started or await self._answers()
-        return _said(self._started)
+        return _said(self._started or await self._answers())
 
     async def _answers(self) -> bool:
         try:
@@ -53,6 +52,7 @@ class Probes:
                 await self._app.workers.alist()
         except (WindlassError, TimeoutError):
             return False
+        self._started = True
         return True
 
 

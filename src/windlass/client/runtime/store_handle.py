@@ -14,9 +14,8 @@ from windlass.client.runtime.release import Opened, release_with
 from windlass.client.runtime.result_waiter import ResultWaiter
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
-from windlass.observe.calls import measure_calls
 from windlass.observe.history import record_calls
-from windlass.observe.process import is_counting, process_figures
+from windlass.observe.process import is_counting, measure_store
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
 from windlass.store.drive import running_loop
@@ -79,8 +78,8 @@ class StoreHandle:
             if loop is not None:
                 self._loops.add(loop)
             self._counting = is_counting()
-            if (figures := process_figures()) is not None and not self._borrowed:
-                self.opened = (self.opened[0], measure_calls(self.opened[1], figures))
+            if not self._borrowed:
+                self.opened = (self.opened[0], measure_store(self.opened[1]))
             return self.opened[1]
 
     def _open(self) -> tuple[int, Store]:

@@ -12,7 +12,7 @@ from windlass.client.tasks.context import Context
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND
 from windlass.observe.families import Family, process_families
-from windlass.observe.process import want_figures
+from windlass.observe.process import read_all, want_figures
 from windlass.observe.reading import MAX_ROWS, OTHER, RUN_SECONDS, WAIT_SECONDS, Timing
 from windlass.version import __version__
 
@@ -46,7 +46,7 @@ def _observer(name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
         figures = want_figures()
         if figures.is_absorbed:
             return []
-        (family,) = (each for each in process_families(figures.read()) if each.name == name)
+        (family,) = (each for each in process_families(read_all()) if each.name == name)
         return _observations(family)
 
     return observe

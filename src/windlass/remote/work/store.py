@@ -40,6 +40,7 @@ class RestStore:
     """The store behind a server. `slots`: how many jobs each runner runs at once."""
 
     works_without_loop = False
+    is_behind_server = True
 
     def __init__(self, connection: Connection, slots: int = 1) -> None:
         self._share(WorkSession(connection), slots, CALL_SECONDS)

@@ -32,7 +32,10 @@ class RestMeters:
         self._gathered: dict[tuple[str, str], Meter] = {}
 
     def add(self, ended: Iterable[Ended]) -> None:
-        """Add settled attempts, each with its length if it is known; requeued ones do not count."""
+        """Add settled attempts, each with its length if it is known; requeued ones do not count.
+
+        Only ends are known here: an attempt counts as started when it has ended.
+        """
         alike: defaultdict[tuple[str, str, str], list[Ended]] = defaultdict(list)
         for each in ended:
             job, settlement, _ = each
@@ -55,6 +58,7 @@ class RestMeters:
         self._gathered[queue, type_] = new if known is None else known.add(new)
         if (figures := process_figures()) is None:
             return
+        figures.count("started", queue, type_, len(group))
         figures.observe(queue, type_, times, len(group))
         if counter == "completed":
             figures.count(counter, queue, type_, len(group))

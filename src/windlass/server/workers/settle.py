@@ -15,7 +15,9 @@ from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.names import with_field
 from windlass.core.text import cut, printable
 from windlass.core.tokens import Scope
-from windlass.errors import InvalidInput, InvalidOption, InvalidPayload
+from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, LeaseLost
+from windlass.observe.process import process_figures
+from windlass.observe.reading import OTHER
 from windlass.server.operation import Answer, Call, Operation
 from windlass.server.workers.claims import checked_claim, claim_for
 from windlass.server.workers.records import (
@@ -57,7 +59,11 @@ async def settle_jobs(call: Call) -> Answer:
     if not 1 <= len(body.settlements) <= MAX_SETTLED:
         raise InvalidOption("settlements", f"must be 1 to {MAX_SETTLED:,}, not {len(body.settlements):,}")
     service = service_of(call)
-    worker = await service.workers.get(call.caller, body.worker)
+    try:
+        worker = await service.workers.get(call.caller, body.worker)
+    except LeaseLost:
+        _count_stale(len(body.settlements))
+        raise
     answers: dict[int, SettledItem] = {}
     given = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
     rules = await service.rules()
@@ -67,6 +73,7 @@ async def settle_jobs(call: Call) -> Answer:
         job = given.get((item.id, item.attempt))
         if job is None:
             answers[place] = _answer(item, Settled.STALE)
+            _count_stale(1)
             continue
         try:
             if (item.id, item.attempt) in keys:
@@ -78,6 +85,12 @@ async def settle_jobs(call: Call) -> Answer:
     await _settle(service, worker, decided, answers)
     claimed = None if next_claim is None else await claim_for(call, next_claim)
     return Answer(SettleAnswer([answers[place] for place in sorted(answers)], claimed))
+
+
+def _count_stale(settlements: int) -> None:
+    """Count what the store is not asked about; a settlement does not name the queue."""
+    if (figures := process_figures()) is not None:
+        figures.count("stale", OTHER, "", settlements)
 
 
 def _checked_claim(call: Call, body: ClaimBody) -> ClaimBody:

@@ -14,6 +14,7 @@ from windlass.core.events import Emit, JobOverdue, StoreFailed
 from windlass.core.jobs.outcome import Done, NotRun, OtherVersion, Outcome, Policy, Requeued, completed, decide
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
+from windlass.observe.process import job_figures
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import Settled
@@ -58,16 +59,15 @@ class Engine:
     ) -> None:
         self._app, self._store = app, store
         self._config, self._table = config, table
-        self._channel = channel
-        self._random = Random()
-        self._emit = emit
+        self._channel, self._random, self._emit = channel, Random(), emit
         self._lifespan = Lifespan(app, emit)
         self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules = QueueRetryRules(store, config, app.queue_names, emit)
         self._notes = Notes(store.jobs, emit)
         news = emit if config.verbose else None
         self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
-        self._meters = Meters(store.stats, emit)
+        figures = job_figures(through_server=bool(config.server))
+        self._meters = Meters(store.stats, emit, figures)
         self._group_ends = GroupEnds(store.operator, emit, holds=self._held_jobs.holds_child_of)
         self._settler = Settler(
             store.jobs,
@@ -80,7 +80,7 @@ class Engine:
         stop_seconds = STOP_SECONDS if app.hooks.stop else 0
         self._processes = HandlerProcessPool(config, mark, stop_seconds=stop_seconds, emit=emit)
         self._slots = Slots(
-            config.concurrency, table, self._processes, retry=self._queue_retry, ended=self._ended, emit=emit
+            config.concurrency, table, self._processes, figures, retry=self._queue_retry, ended=self._ended, emit=emit
         )
         self._loop = ClaimLoop(
             store, self._slots, self._held_jobs, self._settler, table, emit, reconcile_every=config.lease / SECOND

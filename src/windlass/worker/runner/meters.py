@@ -14,7 +14,6 @@ from windlass.core.moments import Micros
 from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter, bucket
 from windlass.core.status import Status
 from windlass.observe.figures import Figures
-from windlass.observe.process import process_figures
 from windlass.observe.reading import ending_counters
 from windlass.store.contract_upkeep import StatsStore
 from windlass.store.records import Settled
@@ -52,10 +51,10 @@ class _Gauge:
 class Meters:
     """Collects measurements and records them."""
 
-    def __init__(self, store: StatsStore, emit: Emit) -> None:
+    def __init__(self, store: StatsStore, emit: Emit, figures: Figures | None = None) -> None:
         self._store = store
         self._emit = emit
-        self._figures = process_figures()
+        self._figures = figures
         self._random = Random()
         self._gauges: defaultdict[tuple[str, str], _Gauge] = defaultdict(_Gauge)
 

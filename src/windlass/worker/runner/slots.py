@@ -13,7 +13,7 @@ from windlass.core.events import Emit, InternalError
 from windlass.core.jobs.outcome import Crashed, Outcome, Raised, Requeued
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
-from windlass.observe.process import process_figures
+from windlass.observe.figures import Figures
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import describe_internal_error, report
 from windlass.worker.handlers.process_pool import HandlerProcessPool
@@ -43,13 +43,14 @@ class Slots:
         concurrency: int,
         table: SharedTable,
         processes: HandlerProcessPool,
+        figures: Figures | None = None,
         *,
         retry: Callable[[Work], StoredPolicy],
         ended: Callable[[Work, Outcome], None],
         emit: Emit,
     ) -> None:
         self.concurrency = concurrency
-        self._figures = process_figures()
+        self._figures = figures
         self._processes = processes
         self._retry = retry
         self.running = 0

@@ -4,7 +4,7 @@ import asyncio
 
 from windlass.coordinator.duties import report_rescued
 from windlass.core.events import RunnerEnded
-from windlass.observe.process import process_figures
+from windlass.observe.process import job_figures
 from windlass.store.records import RunnerEnd, Settled
 from windlass.worker.runner.meters import count_ended
 from windlass.worker.runner.settler import attempt_ended
@@ -94,6 +94,6 @@ async def _settle_overdue(state: SupervisorState, child: Runner) -> None:
         answers = await retry_until_done("settling overdue jobs", lambda: jobs.settle(overdue), state.emit)
         for each, answer in zip(child.overdue, answers, strict=True):
             if answer is Settled.SETTLED:
-                if (figures := process_figures()) is not None:
+                if (figures := job_figures(through_server=bool(state.config.server))) is not None:
                     count_ended(figures, [(each.job_type, each.settlement)])
                 state.emit(attempt_ended(each.settlement, each.job_type, child.runner or "", None))
