@@ -153,6 +153,7 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
         options.setdefault("id", id_)
     try:
         given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
+        _check_meta(call, options)
         job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
         raise with_field(error, f"{place}{error.field}") from None
@@ -160,6 +161,14 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
     return job
+
+
+def _check_meta(call: Call, options: dict[str, Any]) -> None:
+    """Refuse `[hidden]` in a hidden field of `meta`: it is what a copied job shows, not a value."""
+    try:
+        reveal(options.get("meta"), None, call.caller.policy.hidden)
+    except InvalidPayload as error:
+        raise InvalidOption(f"meta.{error.field}", error.problem) from None
 
 
 def check_limits(call: Call, type_: str, queue: str | UnsetType) -> None:
