@@ -7,7 +7,7 @@ import pytest
 from tests.server.conftest import Client, enqueue
 from windlass import App
 from windlass.client.verbs import actions
-from windlass.coordinator.duties import act
+from windlass.coordinator.duties import Act
 from windlass.errors import InvalidOption
 
 
@@ -31,10 +31,14 @@ async def test_a_coordinator_continues_an_action_whose_process_is_gone(
         await enqueue(api, number)
     id_ = await _interrupted(app)
     store = await app._ready()
-    assert await act(store, None) == 5.0, "its process may still be there"
+    act = Act(store, None).run
+    assert await act() == 5.0, "its process may still be there"
     assert (await app.actions.aget(id_)).changed == 2
-    monkeypatch.setattr(actions, "ABANDONED", -1_000_000)
-    while await act(store, None) < 1:
+    with monkeypatch.context() as later:
+        later.setattr(actions, "ABANDONED", -1_000_000)
+        assert await act() < 1
+    assert await act() < 1, "it does not wait again after its own page"
+    while await act() < 1:
         pass
     done = await app.actions.aget(id_)
     assert (done.state, done.seen, done.changed) == ("done", 5, 5)

@@ -12,7 +12,9 @@ DEEP = b'{"type": "img.resize", "payload": {"path": ' + b"[" * 70 + b"]" * 70 + 
 ID = "01a1e959-d997-70d9-8b7b-43fd9fe3b0dc"
 
 JOBS: list[tuple[str, bytes | dict[str, Any], int, str]] = [
-    ("a lone surrogate", b'{"type": "img.resize", "payload": {"path": "\\ud800"}}', 400, "invalid_json"),
+    ("a lone surrogate", b'{"type": "img.resize", "payload": {"path": "\\ud800"}}', 422, "invalid_payload"),
+    ("half a pair", b'{"type": "img.resize", "payload": {"path": "\\ud83d\\u0041"}}', 422, "invalid_payload"),
+    ("NaN", b'{"type": "img.resize", "payload": {"path": NaN}}', 422, "invalid_payload"),
     ("an infinite number", b'{"type": "mail.welcome", "payload": {"user_id": 1e999}}', 422, "invalid_payload"),
     ("2^63", {"type": "mail.welcome", "payload": {"user_id": 2**63}}, 422, "invalid_payload"),
     (
@@ -92,6 +94,22 @@ async def test_a_bad_job_has_its_status_and_code_and_nothing_is_stored(api: Clie
             wrong.append((name, found, answer.text[:200]))
     assert wrong == []
     assert sum((await app.stats.acounts()).totals.values()) == 0
+
+
+async def test_a_changed_payload_is_read_as_strictly_as_a_new_one(api: Client, app: App) -> None:
+    id_ = await enqueue(api, delay=60)
+    before = await app.jobs.aget(id_)
+    payloads = (b'{"user_id": 1, "user_id": 2}', b'{"user_id": 1e999}', rb'{"user_id": 1, "lang": "\ud800"}', b"null")
+    for text in payloads:
+        for method, path in (("PATCH", ""), ("POST", "/retry")):
+            answer = await api.request(
+                method,
+                f"/jobs/{id_}{path}",
+                content=b'{"payload": ' + text + b"}",
+                headers={"content-type": "application/json"},
+            )
+            assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload"), (text, path, answer.text)
+    assert await app.jobs.aget(id_) == before
 
 
 async def test_what_exceeds_a_limit_is_refused_with_the_limit(api: Client, app: App) -> None:

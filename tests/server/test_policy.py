@@ -98,6 +98,20 @@ async def test_an_edited_payload_keeps_its_hidden_fields(app: App) -> None:
         assert (copied.status_code, copied.json()["field"]) == (422, "password")
 
 
+async def test_a_copied_job_stores_no_placeholder_in_its_meta(app: App) -> None:
+    id_ = (await app.aenqueue("pay", {"n": 1}, delay=60, meta={"password": SECRET, "team": "a"})).id
+    async with _client(app, "admin", hide=["password"]) as admin:
+        meta = (await admin.get(f"/jobs/{id_}")).json()["meta"]
+        copied = await admin.post("/jobs", json={"type": "pay", "meta": meta})
+        assert (copied.status_code, copied.json()["field"]) == (422, "meta.password")
+        both = await admin.post("/jobs/bulk", json={"jobs": [{"type": "pay"}, {"type": "pay", "meta": meta}]})
+        assert (both.status_code, both.json()["field"]) == (422, "jobs[1].meta.password")
+        assert sum((await app.stats.acounts()).totals.values()) == 1, "nothing was stored"
+        given = await admin.post("/jobs", json={"type": "pay", "meta": {"password": "new", "note": HIDDEN}})
+        assert given.status_code == 201, "a field that is not hidden may have any text"
+    assert (await app.jobs.aget(given.json()["id"])).meta == {"password": "new", "note": HIDDEN}
+
+
 @on_sqlite
 async def test_earlier_payloads_need_the_scope_payloads(app: App) -> None:
     id_ = (await app.aenqueue("pay", ORDER, delay=60)).id

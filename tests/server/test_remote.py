@@ -229,6 +229,12 @@ def test_commands_go_through_the_server_without_the_store(served: Served, tmp_pa
     assert code == 0
     (job,) = json.loads(output)
     assert (job["type"], job["payload"]) == ("mail.welcome", None), "this token may not read payloads"
+    for words in (
+        ("jobs", "change", job["id"], "--payload", '{"user_id": 8}'),
+        ("schedules", "add", "hourly", "mail.welcome", '{"user_id": 7}', "--every", "1h"),
+    ):
+        code, output = run(*words)
+        assert (code, "not checked" in output) == (0, False), words
     assert run("jobs", "cancel", job["id"])[0] == 0
     assert run("queues", "pause", "default")[0] == 0
     assert served.app.queues.get("default").paused

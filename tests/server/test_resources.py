@@ -110,6 +110,10 @@ async def test_what_operators_do_is_in_the_audit_and_enqueues_are_not(api: Clien
         ("job.change", id_, "rest"),
     ]
     assert entries[1]["actor"]["name"] == "test"
+    assert [(each["before"]["paused"], each["after"]["paused"]) for each in entries[:2]] == [
+        (True, False),
+        (False, True),
+    ]
     assert entries[2]["before"]["status"] == "pending"
     assert entries[2]["after"]["status"] == "cancelled"
     assert "99887766" not in answer.text

@@ -20,9 +20,9 @@ from windlass import App
 class Served:
     """A server in a process of its own."""
 
-    def __init__(self, folder: Path, store: str) -> None:
+    def __init__(self, folder: Path, store: str, **environment: str) -> None:
         self.app = App(store)
-        self.processes = Processes(folder, {"WINDLASS_STORE": store})
+        self.processes = Processes(folder, {"WINDLASS_STORE": store, **environment})
         self.port = free_port()
 
     def start(self, *options: str) -> Process:

@@ -121,7 +121,7 @@ class App(Producer):
     @property
     def blobs(self) -> str | None:
         """The absolute folder for large payloads and results; None without one."""
-        return self._location.blobs if self._store_handle.has_blobs else None
+        return self._location.blobs if self._store_handle.server_limit is None else None
 
     @property
     def clock(self) -> ManualClock:
@@ -251,7 +251,12 @@ class App(Producer):
 
     @property
     def payload_limit(self) -> int:
-        """The maximum size of a payload or result, in bytes of JSON."""
+        """The maximum size of a payload, in bytes of JSON."""
+        return self._store_handle.server_limit or self.result_limit
+
+    @property
+    def result_limit(self) -> int:
+        """The maximum size of a result, in bytes of JSON."""
         return INLINE_LIMIT if self.blobs is None else MAX_BLOB_SIZE
 
     def offload(self) -> Offload | None:

@@ -86,7 +86,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("webhooks", Webhooks(store).run),
         Duty("prune", lambda: prune(store, emit, blobs)),
         Duty("sample", lambda: sample(store)),
-        Duty("act", lambda: act(store, blobs)),
+        Duty("act", Act(store, blobs).run),
         Duty("trim", lambda: trim(store)),
         *sweeping,
     ]
@@ -100,12 +100,6 @@ async def admit(store: Store) -> float:
             due = admitted.next_due_in
             return 0.5 if due is None else min(0.5, due / SECOND)
     return 0.0
-
-
-async def act(store: Store, blobs: Offload | None) -> float:
-    """Continue actions on many jobs whose process is gone, a page of each at a time."""
-    more = [await run_page(store, blobs, id_) for id_ in await abandoned(store)]
-    return 0.1 if any(more) else 5.0
 
 
 async def trim(store: Store) -> float:
@@ -189,6 +183,22 @@ async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float
         if blobs is not None:
             await drop_unused(store.operator, blobs.store, dropped)
     return 0.1 if len(dropped) == MAX_PRUNED else 60.0
+
+
+class Act:
+    """Continues actions on many jobs whose process is gone, a page of each at a turn, until they end."""
+
+    def __init__(self, store: Store, blobs: Offload | None) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._continued: set[str] = set()
+        """Its own pages are recent steps, so that these are not found as abandoned any more."""
+
+    async def run(self) -> float:
+        """One page of each; the seconds until the next."""
+        ids = self._continued | set(await abandoned(self._store))
+        self._continued = {id_ for id_ in ids if await run_page(self._store, self._blobs, id_)}
+        return 0.1 if self._continued else 5.0
 
 
 class Sweep:

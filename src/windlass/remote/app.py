@@ -29,6 +29,7 @@ from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteW
 from windlass.remote.webhooks import RemoteWebhooks
 from windlass.remote.work.session import understood
 from windlass.remote.worker import Worker
+from windlass.server.api.enqueue import MAX_BULK_BODY
 from windlass.server.api.jobs import JobRecord
 from windlass.server.operation import MissingScope
 from windlass.server.problem import Problem
@@ -36,6 +37,9 @@ from windlass.store.contract import Store
 
 T = TypeVar("T")
 MIN_POLL, MAX_POLL = 0.05, 1.0
+MAX_FAILURES = 10
+"""Answers 500 in a row after which a wait gives up: the server fails at this job, and is not merely away."""
+FAILED = 500
 NO_RESULT = "job {id} completed, and this token may not see its result: that needs the scope payloads"
 
 
@@ -52,7 +56,7 @@ class RemoteApp(App):
         self, server: str | None = None, *, token: str | None = None, deadline: Duration | None = CLIENT_DEADLINE
     ) -> None:
         super().__init__("sqlite:///:remote:", deadline=deadline)
-        self._store_handle.has_blobs = False
+        self._store_handle.server_limit = MAX_BULK_BODY
         self._connection = connection = Connection(server, token, self._deadline)
         self.jobs = RemoteJobs(self, connection)
         self.flows = RemoteFlows(self, connection)
@@ -113,7 +117,10 @@ class RemoteHandle(Handle[T], eq=False):
     """A job that was enqueued through a server."""
 
     async def aresult(self, timeout: Duration | None = None) -> T:
-        """Wait until the job has ended, also through outages, and return its result. Needs the scope `payloads`."""
+        """Wait until the job has ended, also through outages, and return its result. Needs the scope `payloads`.
+
+        A server that answers 500 ten times in a row, or at the end of the timeout, raises RemoteRefused.
+        """
         seconds = None if timeout is None else duration(timeout, "timeout") / SECOND
         job = await self._read()
         with contextlib.suppress(TimeoutError):
@@ -130,11 +137,16 @@ class RemoteHandle(Handle[T], eq=False):
         return self._result_of(job)
 
     async def _ended(self, job: JobRecord) -> JobRecord:
-        pause = MIN_POLL
+        pause, failures = MIN_POLL, 0
         while not job.finished:
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_POLL)
-            job = await self._read_again(job)
+            try:
+                job, failures = await self._read_again(job), 0
+            except RemoteRefused as error:
+                failures += 1
+                if error.problem.status != FAILED or failures == MAX_FAILURES:
+                    raise
         return job
 
     async def _read_again(self, job: JobRecord) -> JobRecord:
@@ -143,6 +155,8 @@ class RemoteHandle(Handle[T], eq=False):
             return await self._read()
         except (StoreUnavailable, RemoteRefused) as error:
             cause = understood(error) if isinstance(error, RemoteRefused) else error
+            if isinstance(error, RemoteRefused) and error.problem.status == FAILED:
+                raise
             if not isinstance(cause, StoreUnavailable) or isinstance(cause, StoreUnusable) or cause.lasting:
                 raise
             return job

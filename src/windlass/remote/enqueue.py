@@ -10,9 +10,9 @@ from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import to_datetime
 from windlass.core.names import with_field
-from windlass.errors import InvalidInput, InvalidOption
+from windlass.errors import InvalidInput, InvalidOption, PayloadTooLarge
 from windlass.remote.connection import Connection
-from windlass.server.api.enqueue import MAX_BULK, BulkReceipt
+from windlass.server.api.enqueue import MAX_BULK, MAX_BULK_BODY, BulkReceipt
 from windlass.server.api.job_options import in_seconds, options_of
 
 
@@ -20,9 +20,12 @@ async def enqueue(connection: Connection, jobs: Sequence[NewJob], seconds: float
     """Store all jobs or none; raises what the verb of a store raises."""
     if len(jobs) > MAX_BULK:
         raise InvalidOption("jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} at once through a server")
-    body = {"jobs": [_request(job) for job in jobs]}
+    body = msgspec.json.encode({"jobs": [_request(job) for job in jobs]})
+    if len(body) > MAX_BULK_BODY:
+        problem = f"is {len(body):,} bytes of JSON; a server takes at most {MAX_BULK_BODY:,} at once"
+        raise PayloadTooLarge("payload" if len(jobs) == 1 else "jobs", problem, limit=MAX_BULK_BODY)
     try:
-        receipt = await connection.call("POST", "/jobs/bulk", BulkReceipt, body=body, seconds=seconds)
+        receipt = await connection.call("POST", "/jobs/bulk", BulkReceipt, body=msgspec.Raw(body), seconds=seconds)
     except InvalidInput as error:
         if len(jobs) > 1:
             raise

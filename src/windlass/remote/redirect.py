@@ -13,6 +13,7 @@ from windlass.remote.schedules import RemoteSchedules
 from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
 from windlass.remote.webhooks import RemoteWebhooks
 from windlass.remote.work.store import RestStore
+from windlass.server.api.enqueue import MAX_BULK_BODY
 from windlass.store.contract import Store
 
 
@@ -26,7 +27,7 @@ def redirect(app: App, server: str, token: str | None = None) -> None:
     def handle(id_: str, existing: bool, returns: Any) -> Handle[Any]:
         return RemoteHandle(app, id_, existing, returns)
 
-    app._store_handle = StoreHandle(lambda: connection.server, opened, has_blobs=False)
+    app._store_handle = StoreHandle(lambda: connection.server, opened, server_limit=MAX_BULK_BODY)
     app._handle = handle  # type: ignore[method-assign]
     app.jobs = RemoteJobs(app, connection)
     app.flows = RemoteFlows(app, connection)

@@ -1,23 +1,29 @@
-"""Reading requests: bodies within limits and strictly, queries by the types of their operation, cursors of lists."""
+"""Reading requests: bodies within limits, payloads strictly, queries by their types, cursors of lists."""
 
 import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
+import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
-from windlass.errors import ConfigError, InvalidOption
+from windlass.core.codec import MAX_DEPTH, check_json
+from windlass.errors import ConfigError, InvalidOption, InvalidPayload
 from windlass.server.problem import Refused
 
 BODY_SECONDS = 30.0
 """A body must be complete within this time."""
 MAX_EMPTY = 100
 """Empty parts of a body in a row."""
+Payload = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
+"""The arguments of a task by name; parsed strictly by `parse_object`."""
 _PATH = re.compile(r" - at `(?:key in )?\$(?:\.\.\.)?\.?([^`]*)`$")
 
 
@@ -75,8 +81,62 @@ def decode_body(text: bytes, kind: Any) -> Any:
         raise invalid(error) from None
     except ConfigError as error:  # of a retry policy, the only one here that checks itself
         raise InvalidOption("retry", "; ".join(error.problems)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(400, "invalid_json", f"the body is not JSON: {_plain(error)}") from None
+    except RecursionError:
+        raise InvalidPayload("body", f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        _check_values(text)
+        raise Refused(400, "invalid_json", f"the body is not JSON: {str(error)[:200]}") from None
+
+
+def _check_values(text: bytes) -> None:
+    """Raise InvalidPayload for a body that only has a value that cannot be kept: NaN, or a lone surrogate."""
+    with contextlib.suppress(ValueError, RecursionError):
+        check_json(_parse(text.decode()), "body", most=len(text))
+
+
+def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
+    """A payload, strictly: a JSON object without NaN and without a key twice."""
+    if text is UNSET:
+        return {}
+    value = parse_value(bytes(text), "payload")
+    if not isinstance(value, dict):
+        raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+def parse_value(text: bytes, field: str) -> Any:
+    """A JSON value, strictly."""
+    try:
+        return _parse(text.decode())
+    except RecursionError:
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
+    except UnicodeDecodeError as error:
+        raise Refused(400, "invalid_json", f"the body is not JSON: it is not UTF-8: {error}") from None
+    except ValueError as error:
+        raise InvalidPayload(field, f"is not JSON: {error}") from None
+
+
+def _parse(text: str) -> Any:
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration as stop:
+        raise ValueError(f"there is no value at character {stop.value}") from None
+    if end != len(text):
+        raise ValueError(f"there is more after its end at character {end}")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidPayload("payload", "has a key twice")
+    return found
+
+
+# 25 digits are enough for the check that refuses large integers; Python does not parse thousands.
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25])
+).scan_once  # type: ignore[attr-defined]
 
 
 def decode_query(request: Request, kind: type[msgspec.Struct] | None) -> Any:
@@ -109,10 +169,6 @@ def invalid(error: msgspec.ValidationError) -> InvalidOption:
     text = str(error)
     path = _PATH.search(text)
     return InvalidOption(path[1] if path and path[1] else "body", _PATH.sub("", text))
-
-
-def _plain(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
 
 
 def make_cursor(position: str | None, filter_: Any) -> str | None:

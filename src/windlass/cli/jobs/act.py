@@ -22,7 +22,7 @@ from windlass.cli.jobs.filters import (
 from windlass.cli.output.as_json import print_json
 from windlass.cli.output.tables import ago
 from windlass.cli.parse import moment, parse_object, seconds
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, is_server, reach
 from windlass.client.app import App
 from windlass.core.jobs.job import Job
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
@@ -187,7 +187,7 @@ def change(
 
 
 def _note_unchecked(home: App, job: Job) -> None:
-    if job.type not in home.registry:
+    if job.type not in home.registry and not is_server(home.store):
         typer.echo("note: the arguments were not checked; --app module:object does that", err=True)
 
 

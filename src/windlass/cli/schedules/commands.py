@@ -11,7 +11,7 @@ from windlass.cli.enqueue import make_job
 from windlass.cli.output.advice import Advice
 from windlass.cli.output.as_json import print_json
 from windlass.cli.output.tables import print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, is_server, look, reach
 from windlass.cli.schedules.wording import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
 from windlass.core.jobs.job import NewJob
@@ -102,7 +102,7 @@ def add(
     job = make_job(home, type_, payload, _given(queue=queue, priority=priority))
     times = _given(cron=cron, every=every, tz=tz, catch_up=catch_up, overlap=overlap, jitter=jitter)
     _tell(home.schedules.add(name, job, **times))
-    if app is None:
+    if app is None and not is_server(home.store):
         typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
 
 

@@ -31,12 +31,12 @@ class StoreHandle:
         opener: Callable[[str], Store],
         clock: ManualClock | None = None,
         *,
-        has_blobs: bool = True,
+        server_limit: int | None = None,
     ) -> None:
         """`locate` returns the address; it may read a file, so it is called only when needed."""
         self._locate = locate
-        self.has_blobs = has_blobs
-        """Whether large payloads can be offloaded: not behind a server."""
+        self.server_limit = server_limit
+        """Behind a server: the largest payload in bytes that may be sent to it. It decides, and offloads them."""
         self.clock = clock
         """Only in tests; otherwise the machine's time is used."""
         self.written: int | None = None

@@ -25,6 +25,9 @@ class Home(Protocol):
     @property
     def payload_limit(self) -> int: ...
 
+    @property
+    def result_limit(self) -> int: ...
+
     def offload(self) -> Offload | None: ...
 
     @property

@@ -90,30 +90,30 @@ class Queues(Verbs):
     async def apause(self, name: str, length: Duration | None = None, *, version: str | None = None) -> Queue:
         """Stop claims from it, for a time or until resumed; running jobs go on."""
         micros = None if length is None else duration(length, "length")
-        store = await self._store_of(name)
-        queue = await store.queues.pause(name, micros, version)
-        await self._audit("queue.pause", name, after=_state(queue))
+        before = await self.aget(name)
+        queue = await (await self._home._ready()).queues.pause(name, micros, version)
+        await self._audit("queue.pause", name, before=_state(before), after=_state(queue))
         return queue
 
     async def aresume(self, name: str, *, version: str | None = None) -> Queue:
         """Resume claims from it."""
-        store = await self._store_of(name)
-        queue = await store.queues.resume(name, version)
-        await self._audit("queue.resume", name, after=_state(queue))
+        before = await self.aget(name)
+        queue = await (await self._home._ready()).queues.resume(name, version)
+        await self._audit("queue.resume", name, before=_state(before), after=_state(queue))
         return queue
 
     async def aclose(self, name: str, *, version: str | None = None) -> Queue:
         """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
-        store = await self._store_of(name)
-        queue = await store.queues.close(name, version)
-        await self._audit("queue.close", name, after=_state(queue))
+        before = await self.aget(name)
+        queue = await (await self._home._ready()).queues.close(name, version)
+        await self._audit("queue.close", name, before=_state(before), after=_state(queue))
         return queue
 
     async def aopen(self, name: str, *, version: str | None = None) -> Queue:
         """Accept new jobs again."""
-        store = await self._store_of(name)
-        queue = await store.queues.open(name, version)
-        await self._audit("queue.open", name, after=_state(queue))
+        before = await self.aget(name)
+        queue = await (await self._home._ready()).queues.open(name, version)
+        await self._audit("queue.open", name, before=_state(before), after=_state(queue))
         return queue
 
     async def apurge(self, name: str) -> int:

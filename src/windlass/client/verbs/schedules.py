@@ -82,14 +82,16 @@ class Schedules(Verbs):
 
     async def apause(self, name: str, *, version: str | None = None) -> Schedule:
         """Enqueue nothing until it is resumed."""
+        before = await self.aget(name)
         found = await self._found(name, await (await self._ready()).pause(check_name(name, "schedule"), version))
-        await self._audit("schedule.pause", name)
+        await self._audit("schedule.pause", name, before=_times(before), after=_times(found))
         return found
 
     async def aresume(self, name: str, *, version: str | None = None) -> Schedule:
         """Continue with the next tick; those that passed meanwhile are not made up."""
+        before = await self.aget(name)
         found = await self._found(name, await (await self._ready()).resume(check_name(name, "schedule"), version))
-        await self._audit("schedule.resume", name)
+        await self._audit("schedule.resume", name, before=_times(before), after=_times(found))
         return found
 
     async def arun(self, name: str, *, version: str | None = None) -> Handle[Any]:
@@ -106,9 +108,10 @@ class Schedules(Verbs):
 
     async def aremove(self, name: str, *, version: str | None = None) -> None:
         """Remove it; its jobs stay. A declared one returns with the next process of that code."""
+        before = await self.aget(name)
         if not await (await self._ready()).remove(check_name(name, "schedule"), version):
             raise await self._unknown(name)
-        await self._audit("schedule.remove", name)
+        await self._audit("schedule.remove", name, before=_times(before))
 
     async def alist(self) -> list[Schedule]:
         """All schedules, by name."""

@@ -1,9 +1,8 @@
 """POST /jobs and POST /jobs/bulk."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,7 +11,6 @@ from windlass.client.app import App
 from windlass.client.handle import Handle
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.options import check_options, job_fields
-from windlass.core.codec import MAX_DEPTH
 from windlass.core.hidden import reveal
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import DEFAULT_QUEUE, Job, NewJob
@@ -32,6 +30,7 @@ from windlass.errors import (
 )
 from windlass.server.api.job_options import JobOptionFields
 from windlass.server.api.requests import IDEMPOTENCY_KEY, once
+from windlass.server.decode import Payload, parse_object
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.server.problem import Refused
 
@@ -39,8 +38,6 @@ MAX_BULK = 1_000
 MAX_BULK_BODY = 16 * 1024 * 1024
 MAX_JOB_BODY = 16 * 1024 * 1024
 """Bounds the memory; a payload over the app's limit is refused with that limit."""
-Payload = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
-"""The arguments of a task by name; parsed strictly by `parse_object`."""
 
 
 class JobRequest(JobOptionFields, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -156,6 +153,7 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
         options.setdefault("id", id_)
     try:
         given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
+        _check_meta(call, options)
         job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
         raise with_field(error, f"{place}{error.field}") from None
@@ -163,6 +161,14 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
     return job
+
+
+def _check_meta(call: Call, options: dict[str, Any]) -> None:
+    """Refuse `[hidden]` in a hidden field of `meta`: it is what a copied job shows, not a value."""
+    try:
+        reveal(options.get("meta"), None, call.caller.policy.hidden)
+    except InvalidPayload as error:
+        raise InvalidOption(f"meta.{error.field}", error.problem) from None
 
 
 def check_limits(call: Call, type_: str, queue: str | UnsetType) -> None:
@@ -209,49 +215,6 @@ def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str,
     fields = check_options(options)
     fresh = "" if "id" in fields else this_process()
     return NewJob(type=type_, payload=text, fresh=fresh, **job_fields({"id": new_id(), **fields}))
-
-
-def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
-    """A payload, strictly: a JSON object without NaN and without a key twice."""
-    if text is UNSET:
-        return {}
-    value = parse_value(bytes(text), "payload")
-    if not isinstance(value, dict):
-        raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
-    return value
-
-
-def parse_value(text: bytes, field: str) -> Any:
-    """A JSON value, strictly."""
-    try:
-        return _parse(text.decode())
-    except RecursionError:
-        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
-    except ValueError as error:
-        raise InvalidPayload(field, f"is not JSON: {error}") from None
-
-
-def _parse(text: str) -> Any:
-    try:
-        value, end = _scan(text, 0)
-    except StopIteration as stop:
-        raise ValueError(f"there is no value at character {stop.value}") from None
-    if end != len(text):
-        raise ValueError(f"there is more after its end at character {end}")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InvalidPayload("payload", "has a key twice")
-    return found
-
-
-# 25 digits are enough for the check that refuses large integers; Python does not parse thousands.
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25])
-).scan_once  # type: ignore[attr-defined]
 
 
 async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:

@@ -19,6 +19,7 @@ from windlass.core.why.explain import Why
 from windlass.errors import ChangedSince, JobNotFound
 from windlass.observe.tracing import trace_of
 from windlass.server.api.job_list import JobQuery, find_jobs
+from windlass.server.decode import Payload, parse_object
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 from windlass.store.records import JobFilter
 
@@ -40,7 +41,7 @@ class JobRecord(Job, frozen=True, kw_only=True):
 class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A new payload for the job; the old one is kept."""
 
-    payload: dict[str, Any] | UnsetType = UNSET
+    payload: Payload | UnsetType = UNSET
 
 
 class PayloadList(msgspec.Struct):
@@ -65,7 +66,7 @@ class JobPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
     run_at: datetime | UnsetType = UNSET
     delay: float | UnsetType = UNSET
     queue: str | UnsetType = UNSET
-    payload: dict[str, Any] | UnsetType = UNSET
+    payload: Payload | UnsetType = UNSET
 
 
 class DeleteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,8 +164,9 @@ async def list_payloads(call: Call) -> Answer:
     return Answer(PayloadList(seen))
 
 
-async def _edited(call: Call, id_: str, payload: dict[str, Any]) -> dict[str, Any]:
+async def _edited(call: Call, id_: str, text: msgspec.Raw) -> dict[str, Any]:
     """A new payload, in which hidden fields that still say `[hidden]` keep their stored values."""
+    payload = parse_object(text)
     if not call.caller.policy.hidden:
         return payload
     stored = (await call.app.jobs.aget(id_)).payload

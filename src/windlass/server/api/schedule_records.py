@@ -10,8 +10,8 @@ from msgspec import UNSET, UnsetType
 from windlass.core.codec import readable
 from windlass.core.moments import SECOND
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleRules, ScheduleSettings
-from windlass.server.api.enqueue import Payload
 from windlass.server.api.job_options import OPTIONS, JobOptionFields, options_of
+from windlass.server.decode import Payload
 from windlass.server.operation import Caller
 
 UPCOMING = 5

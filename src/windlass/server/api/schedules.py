@@ -11,7 +11,7 @@ from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, ScheduleNotFound
-from windlass.server.api.enqueue import JobReceipt, check_limits, make_job, parse_object
+from windlass.server.api.enqueue import JobReceipt, check_limits, make_job
 from windlass.server.api.job_options import options_of
 from windlass.server.api.schedule_records import (
     NewSchedule,
@@ -20,6 +20,7 @@ from windlass.server.api.schedule_records import (
     ScheduleRecord,
     schedule_record,
 )
+from windlass.server.decode import parse_object
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
 

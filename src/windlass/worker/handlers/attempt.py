@@ -224,7 +224,7 @@ def _checked(result: Any, work: Work) -> Any:
 
 
 def _result(result: Any, work: Work) -> str:
-    limit = work.home.payload_limit
+    limit = work.home.result_limit
     try:
         check_json(result, "result", typed=True, most=limit)
         return check_size(encode(result, "result"), "result", limit)

@@ -11,9 +11,9 @@ from windlass.client.tasks.task import Definition
 from windlass.core.codec import check_json
 from windlass.core.text import cut
 from windlass.errors import InvalidPayload
-from windlass.server.api.enqueue import parse_value
 from windlass.server.api.stats import sees_task
 from windlass.server.dashboard.page import View
+from windlass.server.decode import parse_value
 
 Kind = Literal["text", "integer", "number", "boolean", "choice", "json"]
 SIMPLE: dict[str, Kind] = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}

@@ -61,7 +61,7 @@ def patch_of(view: View, form: JobForm) -> JobPatch:
     if form.payload is not None and _digest(form.payload) != form.digest:
         if not view.caller.sees_payloads:
             raise Refused(403, "missing_scope", "this needs the scope payloads")
-        _read(form, patch, "payload", lambda: _object(form.payload or ""))
+        _read(form, patch, "payload", lambda: _payload(form.payload or ""))
     return patch
 
 
@@ -89,8 +89,8 @@ def _number(text: str) -> int:
         raise InvalidOption("priority", f"must be a whole number, not {text[:40]!r}") from None
 
 
-def _object(text: str) -> dict[str, Any]:
+def _payload(text: str) -> msgspec.Raw:
     value = read_json(text, "payload")
     if not isinstance(value, dict):
         raise InvalidPayload("payload", "must be a JSON object of arguments")
-    return value
+    return msgspec.Raw(msgspec.json.encode(value))

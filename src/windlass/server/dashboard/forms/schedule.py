@@ -6,7 +6,6 @@ import msgspec
 
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput
-from windlass.server.api.enqueue import parse_value
 from windlass.server.api.job_list import JobQuery
 from windlass.server.api.jobs import JobRecord, list_jobs
 from windlass.server.api.schedule_records import SchedulePatch, ScheduleRecord
@@ -16,6 +15,7 @@ from windlass.server.dashboard.forms.fields import as_text
 from windlass.server.dashboard.forms.job_change import MAX_EDITABLE
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View
 from windlass.server.dashboard.render import span
+from windlass.server.decode import parse_value
 
 RUNS = 10
 FIELDS = {
