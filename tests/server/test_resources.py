@@ -116,9 +116,33 @@ async def test_what_operators_do_is_in_the_audit_and_enqueues_are_not(api: Clien
     ]
     assert entries[2]["before"]["status"] == "pending"
     assert entries[2]["after"]["status"] == "cancelled"
+    assert entries[3]["before"]["status"] == entries[3]["after"]["status"] == "pending"
+    assert entries[3]["after"]["changed"] == ["payload"]
     assert "99887766" not in answer.text
     rest = (await api.get("/audit", params={"cursor": answer.json()["next_cursor"]})).json()["entries"]
     assert [each["action"] for each in rest] == ["token.create"]
+
+
+async def test_the_audit_has_the_state_of_a_job_before_and_after_each_verb(api: Client, app: App) -> None:
+    id_ = await enqueue(api, delay=3600, priority=1)
+    await api.patch(f"/jobs/{id_}", json={"priority": 7})
+    await api.post(f"/jobs/{id_}/run")
+    await app.jobs.acancel(id_)
+    await api.post(f"/jobs/{id_}/retry")
+    await app.jobs.acancel(id_)
+    await app.jobs.adelete(id_)
+    entries = (await api.get("/audit", params={"limit": 6})).json()["entries"]
+    states = {
+        each["action"]: tuple(each[side] and each[side]["status"] for side in ("before", "after")) for each in entries
+    }
+    assert states == {
+        "job.delete": ("cancelled", None),
+        "job.cancel": ("pending", "cancelled"),
+        "job.retry": ("cancelled", "pending"),
+        "job.run": ("scheduled", "pending"),
+        "job.change": ("scheduled", "scheduled"),
+    }
+    assert (entries[-1]["before"]["priority"], entries[-1]["after"]["priority"]) == (1, 7)
 
 
 async def test_types_show_the_schema_of_their_payload(api: Client) -> None:

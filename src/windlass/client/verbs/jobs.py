@@ -166,18 +166,17 @@ class Jobs(Verbs):
         if payload is not None:
             changed = await self.achange(name, payload=payload, version=version)
             version = None if version is None else changed.version
-        store = await self._home._ready()
+        store, before = await self._home._ready(), await self._look(name)
         moved = await store.operator.retry([name], _only(name, version))
         await require_done(store.operator, "retry", name, moved[0])
-        return await self._audited("job.retry", name)
+        return await self._audited("job.retry", before)
 
     async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
-        name = job_id(id)
-        store = await self._home._ready()
-        moved = await store.operator.run_now([name], _only(name, version))
-        await require_done(store.operator, "run", name, moved[0])
-        return await self._audited("job.run", name)
+        store, before = await self._home._ready(), await self._look(id)
+        moved = await store.operator.run_now([before.id], _only(before.id, version))
+        await require_done(store.operator, "run", before.id, moved[0])
+        return await self._audited("job.run", before)
 
     async def achange(
         self,
@@ -196,7 +195,8 @@ class Jobs(Verbs):
         """
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
-        name, store = job_id(id), await self._home._ready()
+        store, before = await self._home._ready(), await self._look(id)
+        name = before.id
         if payload is not None:
             moved = await change_payload(self._home, store, name, payload, fields, version)
         elif not fields:
@@ -205,7 +205,7 @@ class Jobs(Verbs):
             moved = (await store.operator.change([name], JobChange(**fields), _only(name, version)))[0]
         await require_done(store.operator, "change", name, moved)
         said = [*fields, "payload"] if payload is not None else fields
-        return await self._audited("job.change", name, changed=sorted(said))
+        return await self._audited("job.change", before, changed=sorted(said))
 
     async def aearlier_payloads(self, id: JobRef) -> Sequence[EarlierPayload]:
         """The payloads that a job had before operators changed them, the newest first; kept for 90 days."""
@@ -221,12 +221,10 @@ class Jobs(Verbs):
 
     async def adelete(self, id: JobRef, *, version: str | None = None) -> None:
         """Delete a finished job with its payload, result and log."""
-        name = job_id(id)
-        store = await self._home._ready()
-        await require_done(
-            store.operator, "delete", name, (await self._delete(store.operator, [name], _only(name, version)))[0]
-        )
-        await self._audit("job.delete", name)
+        store, before = await self._home._ready(), await self._look(id)
+        moved = await self._delete(store.operator, [before.id], _only(before.id, version))
+        await require_done(store.operator, "delete", before.id, moved[0])
+        await self._audit("job.delete", before.id, before=_state(before))
 
     async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Retry every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
@@ -252,10 +250,10 @@ class Jobs(Verbs):
         await drop_blobs(operator, blobs, moved)
         return moved
 
-    async def _audited(self, action: str, id: str, **more: Any) -> Job:
-        """The job now, and an audit entry with its state."""
-        job = await self.aget(id, fetch=False)
-        await self._audit(action, job.id, after={**_state(job), **more})
+    async def _audited(self, action: str, before: Job, **more: Any) -> Job:
+        """The job now, and an audit entry with its states before and after."""
+        job = await self.aget(before.id, fetch=False)
+        await self._audit(action, job.id, before=_state(before), after={**_state(job), **more})
         return job
 
     async def _each(
@@ -295,4 +293,5 @@ def _only(id: JobId, version: str | None) -> Versions:
 
 def _state(job: Job) -> dict[str, Any]:
     """What the audit keeps of a job."""
-    return {"status": job.status, "queue": job.queue, "type": job.type, "reason": job.reason}
+    fields = ("status", "queue", "type", "reason", "priority", "run_at", "attempt")
+    return {name: getattr(job, name) for name in fields}
