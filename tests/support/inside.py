@@ -1,5 +1,6 @@
 """A look into the tables themselves, past the contract: what a person with a shell sees and does."""
 
+import contextlib
 import fcntl
 from pathlib import Path
 from typing import Any, Protocol
@@ -8,8 +9,10 @@ import apsw
 import psycopg
 
 from tests.support.inside_redis import Redis
+from windlass.store.postgres.connection.address import parse_address
 
 NOT_UTF8 = b'{"a": "\xff"}'
+TRIES = 20
 
 
 class Inside(Protocol):
@@ -64,23 +67,24 @@ class Sqlite:
 
 
 class Postgres:
-    """A database."""
+    """A database; as a person does, it tries again what fails because of a conflict."""
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        parsed = parse_address(address, address)
+        self._dsn, self._schema = parsed.dsn, parsed.schema
 
     def leases(self) -> list[str]:
-        return [row[0] for row in self._execute("SELECT runner FROM windlass.leases")]
+        return [row[0] for row in self._execute(f"SELECT runner FROM {self._schema}.leases")]
 
     def payload(self, id_: str) -> str:
-        return str(self._execute("SELECT payload FROM windlass.jobs WHERE id = %s", id_)[0][0])
+        return str(self._execute(f"SELECT payload FROM {self._schema}.jobs WHERE id = %s", id_)[0][0])
 
     def edit(self, id_: str, column: str, value: Any) -> None:
         # The server keeps no text that is none: the nearest to it.
         text = (
             value.decode("utf-8", "backslashreplace").replace("\x00", "") if isinstance(value, bytes) else str(value)
         )
-        self._execute(f"UPDATE windlass.jobs SET {column} = %s WHERE id = %s", text, id_)
+        self._execute(f"UPDATE {self._schema}.jobs SET {column} = %s WHERE id = %s", text, id_)
 
     def is_held_up(self) -> bool:
         ours = "datname = current_database() AND starts_with(application_name, 'windlass')"
@@ -90,16 +94,21 @@ class Postgres:
         return False
 
     def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self._address, autocommit=True) as connection:
-            cursor = connection.execute(statement.encode(), values or None)
-            return cursor.fetchall() if cursor.description else []
+        for _ in range(TRIES):
+            with (
+                contextlib.suppress(psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected),
+                psycopg.connect(self._dsn, autocommit=True) as connection,
+            ):
+                cursor = connection.execute(statement.encode(), values or None)
+                return cursor.fetchall() if cursor.description else []
+        raise AssertionError(f"failed {TRIES} times: {statement}")
 
 
 def inside(address: str, folder: Path) -> Inside:
     """Of the store of a test, which is in its folder if it is a file."""
     if address.startswith("redis:"):
         return Redis(address)
-    return Postgres(address) if address.startswith("postgresql:") else Sqlite(folder / "jobs.db")
+    return Sqlite(folder / "jobs.db") if address.startswith("sqlite:") else Postgres(address)
 
 
 def _locked(path: Path) -> bool:

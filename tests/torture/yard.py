@@ -7,15 +7,14 @@ from typing import Any
 
 import apsw
 import msgspec
-import psycopg
 import redis
 
 from tests.support.checker import Report, audit, read
+from tests.support.inside import Postgres
 from tests.support.processes import Process, Processes
 from windlass import App
 from windlass.observe.history import HISTORY_FOLDER, History
 from windlass.store.open import open_store
-from windlass.store.postgres.connection.address import parse_address as parse_server
 from windlass.store.records import Rescued
 from windlass.store.redis.connection.address import parse_address
 from windlass.store.redis.records.keys import KeyMap
@@ -76,9 +75,7 @@ class Yard:
     def leases(self) -> list[str]:
         """The runners that have a lease; the contract has no word for that, so we look into the tables."""
         if self.app.store.startswith(("postgresql:", "yugabyte:")):
-            place = parse_server(self.app.store, "")
-            with psycopg.connect(self._tables or place.dsn) as server:
-                return [row[0] for row in server.execute(f"SELECT runner FROM {place.schema}.leases".encode())]
+            return Postgres(self._tables or self.app.store).leases()
         if self.app.store.startswith("redis:"):
             address = parse_address(self.app.store, "")
             (key,) = KeyMap(address.prefix).global_keys(("leases",))

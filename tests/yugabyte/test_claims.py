@@ -74,6 +74,16 @@ async def test_jobs_are_spread_over_all_buckets_by_their_ids(store: Store, conne
     assert max(row[1] for row in rows) < JOBS / 2
 
 
+async def test_a_claim_leaves_jobs_in_their_pages_and_adds_no_index_entries(store: Store, connection: Any) -> None:
+    """As on YugabyteDB, where an update of other columns writes to no index: other claimers step over each entry."""
+    pages = "SELECT id, (ctid::text::point)[0] FROM windlass.jobs"
+    await open_lease(store)
+    await enqueue(store, JOBS)
+    before = dict(await connection.fetch(pages))
+    assert len(await store.jobs.claim(request(limit=100))) == 100
+    assert dict(await connection.fetch(pages)) == before
+
+
 async def test_loose_claimers_take_every_job_once_each_claim_in_order(
     tmp_path: Path, store: Store, connection: Any
 ) -> None:

@@ -28,8 +28,8 @@ RESTART = "Restart read required at: { read: 1 local_limit: 2 }"
 class Unlucky:
     """A server that refuses some statements and commits, as one does whose nodes write the same rows."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, share: float) -> None:
-        self._random, self._share = random.Random(1), share
+    def __init__(self, patch: pytest.MonkeyPatch, share: float, most: int | None = None) -> None:
+        self._random, self._share, self._most = random.Random(1), share, most
         self.statements = self.commits = 0
         for name in ("rows", "run"):
             patch.setattr(Session, name, self._refusing(getattr(Session, name)))
@@ -37,7 +37,7 @@ class Unlucky:
 
     def _refusing(self, original: Any) -> Any:
         async def call(session: Session, *arguments: Any) -> Any:
-            if self._random.random() < self._share:
+            if self.statements != self._most and self._random.random() < self._share:
                 self.statements += 1
                 raise asyncpg.SerializationError(RESTART)
             return await original(session, *arguments)
@@ -46,7 +46,7 @@ class Unlucky:
 
     def _refusing_commits(self, original: Any) -> Any:
         async def call(connection: Any, query: str, *arguments: Any, **named: Any) -> Any:
-            if query == "COMMIT" and self._random.random() < self._share:
+            if query == "COMMIT" and self._most is None and self._random.random() < self._share:
                 self.commits += 1
                 await original(connection, "ROLLBACK")
                 raise asyncpg.SerializationError("could not serialize access")
@@ -110,6 +110,16 @@ async def test_after_a_bounded_number_of_tries_the_call_fails_and_says_that_noth
         await enqueue(store)
     assert raised.value.maybe_done is False
     assert refusing.statements == 3
+
+
+async def test_a_long_transaction_is_repeated_more_often_than_it_has_statements(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "MAX_PAUSE", 0.0)
+    refusing = Unlucky(monkeypatch, 1.0, most=60)
+    (id_,) = await enqueue(store)
+    assert refusing.statements == 60
+    assert await store.operator.get([id_]) != [None]
 
 
 async def test_conflicts_are_a_metric(store: Store, unlucky: Unlucky) -> None:

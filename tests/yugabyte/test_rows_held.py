@@ -155,10 +155,10 @@ async def test_a_claim_that_waits_for_no_job_has_the_whole_time_of_its_call(
     store: Store, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A careful claim locks each job, which may take longer than a wait for rows may."""
-    once, given = Access.once, list[float]()
+    once, given = Access.once, list[tuple[float, bool]]()
 
     async def noted(self: Access, work: Work[object]) -> object:
-        given.append(self.seconds)
+        given.append((self.seconds, self._ends_waits))
         return await once(self, work)
 
     await open_lease(store)
@@ -166,7 +166,7 @@ async def test_a_claim_that_waits_for_no_job_has_the_whole_time_of_its_call(
     await store.jobs.enqueue_inside(caller, [new_job(parents=(held,))], {})
     monkeypatch.setattr(Access, "once", noted)
     assert [job.id for job in await store.with_timeout(10.0).jobs.claim(request())] == [other]
-    assert given[:2] == [1.0, 10.0]
+    assert given[:2] == [(10.0, True), (10.0, False)]
 
 
 async def test_a_wait_for_a_held_job_is_counted_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,3 +194,21 @@ async def test_a_claim_does_not_wait_for_its_turn_where_all_jobs_are_held(store:
     await store.jobs.enqueue_inside(caller, [new_job(parents=tuple(held))], {})
     assert await claim_ids(store) == []
     assert store._server.conflicts.lock_waits == 0, "no other claim was in its way"
+
+
+async def test_a_wait_for_a_connection_is_no_wait_for_rows(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = open_store(f"{yugabyte_url(tmp_path)}&connections=1")
+    assert isinstance(busy, PostgresStore)
+    await open_lease(busy)
+    await enqueue(busy, 1)
+    (job,) = await busy.jobs.claim(request(limit=1))
+    monkeypatch.setattr(access, "LOCK_SECONDS", 0.5)
+    pool = busy._server.pool()
+    taken = await pool.take()
+    settling = asyncio.create_task(busy.jobs.settle([completed(job)]))
+    await asyncio.sleep(1.0)
+    pool.give(taken)
+    assert await settling == [Settled.SETTLED]
+    await busy.close()

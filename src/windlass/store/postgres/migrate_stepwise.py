@@ -24,6 +24,7 @@ _MET = ("23505", "42P07", "42710", "42723", "42P06", "XX000")
 _ORDER = re.compile(r" (?:ASC|HASH)\b")
 _GROUP = re.compile(r"\(\(([^()]*)\) HASH")
 _SPLIT = re.compile(r"\s+SPLIT AT BUCKETS")
+_PLAIN = re.compile(r"/\*plain (.*?) \*/")
 _INDEX = re.compile(r"^CREATE (UNIQUE )?INDEX\b")
 _BODY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 
@@ -80,13 +81,13 @@ def in_cluster(statement: str, buckets: int) -> str:
     A cluster creates an index online, in steps: one that was interrupted is there, but invalid, and would stay so.
     """
     points = ", ".join(f"({bucket})" for bucket in range(1, buckets))
-    split = _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", statement)
+    split = _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", _PLAIN.sub("", statement).rstrip())
     return _INDEX.sub(r"CREATE \1INDEX NONCONCURRENTLY", split)
 
 
 def in_plain(statement: str) -> str:
-    """Without the words that only a cluster understands."""
-    return _ORDER.sub("", _GROUP.sub(r"(\1", _SPLIT.sub("", statement)))
+    """Without the words that only a cluster understands, and with those that only a plain server does."""
+    return _ORDER.sub("", _GROUP.sub(r"(\1", _SPLIT.sub("", _PLAIN.sub(r"\1", statement))))
 
 
 def schema_table(schema: str) -> tuple[str, str]:

@@ -31,9 +31,15 @@ Work = Callable[[Db], Awaitable[T]]
 
 MAX_CALL = 20.0
 """The deadline of calls that have none: a dead connection must not block a worker for ever."""
-MAX_TRIES = 20
+MAX_TRIES = 100
+"""Where one statement and one commit in ten fail, a transaction of 17 statements fails at six of seven tries."""
+MAX_PAUSE = 0.1
+"""The longest pause before a retry, in seconds."""
 LOCK_SECONDS = 5.0
-"""The deadline of a call that may wait for rows of other transactions, where no lock_timeout ends such a wait."""
+"""How long a call may wait for rows of other transactions, where no lock_timeout ends such a wait.
+
+It begins when the call has a session: a wait for one of a busy pool, or a retry, is no wait for rows.
+"""
 MANY = 10_000
 """The deadline of a bulk call is longer by its own length for each 10,000 jobs."""
 
@@ -62,10 +68,7 @@ class Access:
         """The same for calls whose waits for rows end with RowsHeld: by a lock_timeout, or else by the client."""
         if self.server.address.profile.lock_timeouts:
             return self
-        until = self._until
-        if until is not None:
-            until = min(until, asyncio.get_running_loop().time() + LOCK_SECONDS)
-        return Access(self.server, min(self.seconds, LOCK_SECONDS), until, ends_waits=True)
+        return Access(self.server, self.seconds, self._until, ends_waits=True)
 
     async def read(self, work: Work[T]) -> T:
         """Read. Each statement sees what was committed before it began."""
@@ -93,7 +96,7 @@ class Access:
                         return await self._try(work, frame, call, reads)
                     except _Conflict:
                         # Nothing was done. With jitter, so that others with the same conflict do not retry in step.
-                        await asyncio.sleep(random.uniform(0, 0.005 * (attempt + 1)))
+                        await asyncio.sleep(random.uniform(0, min(MAX_PAUSE, 0.005 * (attempt + 1))))
                 return await self._try(work, frame, call, reads)
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
@@ -104,8 +107,10 @@ class Access:
 
     def _too_late(self, *, maybe_done: bool, cancelled: bool = False) -> StoreUnavailable:
         why = f"; {self.server.obstacle.text}" if self.server.obstacle.text else ""
-        problem = f"{self.server.shown}: no answer within {self.seconds:g} s{why}"
-        if cancelled and self._ends_waits:
+        held = cancelled and self._ends_waits
+        seconds = min(self.seconds, LOCK_SECONDS) if held else self.seconds
+        problem = f"{self.server.shown}: no answer within {seconds:g} s{why}"
+        if held:
             return RowsHeld(f"{problem}; another transaction may hold rows that it needs")
         return StoreUnavailable(problem, maybe_done=maybe_done)
 
@@ -119,7 +124,7 @@ class Access:
                 raise _Conflict(error) from error
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
-        call.watch(session)
+        call.watch(session, LOCK_SECONDS if self._ends_waits else None)
         try:
             await session.replan()
             async with frame(session):

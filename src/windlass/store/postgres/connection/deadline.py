@@ -17,26 +17,36 @@ class Call:
         self.limit = asyncio.timeout(None)
         self.doubtful = False
         self._session: Session | None = None
+        self._last = until
         # One timer for both ends: setting and moving a timer of the limit costs more than the rest of a call.
         self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 
-    def watch(self, session: Session) -> None:
-        """From now on the deadline cancels on the server.
+    def watch(self, session: Session, seconds: float | None = None) -> None:
+        """From now on the deadline, which is at most these seconds away, cancels on the server.
 
         The call itself is aborted only if the server does not answer that either.
         """
         self._session = session
+        if seconds is not None:
+            self._move(min(self._last, asyncio.get_running_loop().time() + seconds))
 
     def unwatch(self) -> None:
         """From now on the deadline aborts the call."""
         self._session = None
         # Without a loop: the call is closed by a loop that has just stopped.
+        if self.until != self._last and running_loop() is not None:
+            self._move(self._last)
         if self.limit.when() is not None and not self.limit.expired() and running_loop() is not None:
             self.limit.reschedule(self.until)
 
     def end(self) -> None:
         """The call has ended."""
         self._timer.cancel()
+
+    def _move(self, until: float) -> None:
+        self.until = until
+        self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 
     def _expire(self) -> None:
         if self.limit.expired():
