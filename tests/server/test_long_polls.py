@@ -24,7 +24,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def waiting(served: Starlette, count: int) -> None:
-    """Until so many claims wait."""
+    """Wait until this number of claims waits."""
     while sum(map(len, service(served).polls._waiting.values())) != count:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
@@ -62,7 +62,7 @@ async def test_a_claim_whose_caller_disconnects_takes_no_job(served: Starlette, 
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
-        """Nobody reads it."""
+        """Discard the answer."""
 
     headers = {**work.headers, "content-type": "application/json", "host": "windlass"}
     scope = {
