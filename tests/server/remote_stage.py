@@ -120,10 +120,10 @@ def die_alone():
 class Remote:
     """A server with a short lease, and workers that know only its address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: str) -> None:
         self.folder = folder
         (folder / "shop.py").write_text(SHOP)
-        self.served = Served(folder, f"sqlite:///{folder}/jobs.db")
+        self.served = Served(folder, store)
         self.server = self.served.start("--worker-lease", LEASE, "--unready", "0s")
         self.app: App = self.served.app
         self.token = self.app.tokens.create("workers", ["work", "enqueue"])

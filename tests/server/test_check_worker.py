@@ -160,3 +160,9 @@ def test_a_worker_that_does_not_start_breaks_every_rule(monkeypatch: pytest.Monk
     monkeypatch.setattr("windlass.testing.workers.stage.PATIENCE", 3.0)
     (verdict,) = check_worker(["true"], ["completes_jobs"])
     assert "makes no claim" in (verdict.problem or "")
+
+
+def test_a_command_that_cannot_be_executed_breaks_every_rule(tmp_path: Path) -> None:
+    (tmp_path / "worker").touch(0o600)
+    verdicts = [*check_worker([str(tmp_path / "worker")], QUICK), *check_worker([str(tmp_path / "none")], QUICK)]
+    assert all("it cannot be started" in (each.problem or "") for each in verdicts)

@@ -153,6 +153,19 @@ async def test_after_a_broken_connection_nothing_is_missed_and_nothing_comes_twi
             assert await again.jobs(4) == [("job.cancelled", id_) for id_ in ids[2:]]
 
 
+async def test_changes_that_one_look_found_are_replayed_after_the_first_of_them(
+    app: App, served: Starlette, api: Client
+) -> None:
+    wanted = {"event": "queue.changed"}
+    async with listening(app, served, **wanted) as other, listening(app, served, **wanted) as stream:
+        for name in ("first", "second"):
+            await enqueue(api, 1, queue=name)
+        told = [await stream.next() for _ in range(2)]
+        await other.next()
+        async with listening(app, served, last=told[0].id, **wanted) as again:
+            assert await asyncio.wait_for(again.next(), 10) == told[1]
+
+
 async def test_another_server_goes_on_from_the_id_of_an_event(app: App, served: Starlette, api: Client) -> None:
     ids = [await enqueue(api, number) for number in range(3)]
     async with listening(app, served) as stream:

@@ -23,7 +23,7 @@ from windlass.testing.workers.proxy import Exchange
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[Remote]:
-    made = Remote(tmp_path)
+    made = Remote(tmp_path, f"sqlite:///{tmp_path}/jobs.db")
     yield made
     made.end()
 

@@ -79,7 +79,7 @@ async def test_a_claim_that_is_repeated_while_it_still_waits_gets_the_job_that_t
     served: Starlette, api: Client, work: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("windlass.server.workers.long_polls.WOKEN", 1)
-    monkeypatch.setattr("windlass.server.workers.claims.CHECK_SECONDS", 0.1)
+    monkeypatch.setattr("windlass.server.workers.long_polls.CHECK_SECONDS", 0.1)
     both = [asyncio.create_task(claim(work, 1, wait=5)) for _ in range(2)]
     while sum(map(len, service(served).polls._waiting.values())) < 2:  # noqa: ASYNC110
         await asyncio.sleep(0.01)

@@ -8,7 +8,7 @@ import ipaddress
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -99,6 +99,10 @@ class Access:
     async def recheck(self, request: Request) -> Caller:
         """The caller of a request that is still open; Refused within 5 seconds after its token or session ended."""
         return (await self._find(*_credential(request), "")).caller
+
+    def credential(self, request: Request) -> Hashable:
+        """Open requests with the same credential need only one recheck for all of them."""
+        return _key(*_credential(request))
 
     async def log_in(self, text: str, address: str) -> Token:
         """The token with this text, for a new session; Refused with 401 or 429."""

@@ -191,8 +191,18 @@ class EventReader:
         since = max(at - (LATE if seen is not None else REPEATED), oldest)
         ends, complete = await self._history(since)
         events = [event.job_ended(end) for end in ends if self._is_due(end, (at, job), seen, sequence)]
-        events += [each for number, each in self._kept if each.at > at and number <= sequence]
+        events += self._others_after(id_, at, seen, sequence)
         return Replay(sorted(events, key=lambda each: each.at), complete and at >= oldest)
+
+    def _others_after(self, id_: str, at: Micros, seen: int | None, sequence: int) -> list[Event]:
+        """Events other than ends, in their order: those of one look have the same time, and follow its ends."""
+        kept = [(number, each) for number, each in self._kept if number <= sequence]
+        for place, (_, each) in enumerate(kept):
+            if each.id == id_:
+                return [later for _, later in kept[place + 1 :]]
+        if seen is not None:
+            return [each for number, each in kept if number >= seen]
+        return [each for _, each in kept if each.at > at - REPEATED]
 
     def _is_due(self, end: JobEnd, after: tuple[Micros, JobId], seen: int | None, sequence: int) -> bool:
         """Whether an end belongs to a replay: sent by a look up to `sequence`, and after the position."""

@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Any
 
 import msgspec
@@ -75,6 +75,10 @@ class HostAccess(Access):
         if known is None or since_boot() - known[0] >= FRESH:
             known = request.scope[CALLER_KEY] = (since_boot(), await self._ask_again(request))
         return known[1]
+
+    def credential(self, request: Request) -> Hashable:
+        """The request itself: `auth` may read anything in it."""
+        return super().credential(request) if _has_our_token(request) else request
 
     def csrf_token(self, request: Request, caller: Caller) -> str:
         """The CSRF token that a form of this caller must send back."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import msgspec
@@ -15,7 +16,7 @@ from windlass.core.tokens import Scope
 from windlass.errors import BlobUnavailable, InvalidOption, InvalidPayload, LeaseLost
 from windlass.server.operation import Answer, Call, Operation
 from windlass.server.workers.groups import GROUP_TYPES
-from windlass.server.workers.long_polls import Want
+from windlass.server.workers.long_polls import Waiter, Want
 from windlass.server.workers.payloads import claimed_job, plain_job
 from windlass.server.workers.records import (
     MAX_CLAIMED,
@@ -33,8 +34,6 @@ from windlass.server.workers.service import WorkerService, lease_of, service_of
 from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__
 
-CHECK_SECONDS = 1.0
-"""How often a waiting claim checks that its caller is connected, and its token valid."""
 ALONE_SECONDS = 0.25
 """Between two checks whether a worker that is to run a suspect still holds other jobs."""
 MAX_HOST = 255
@@ -87,14 +86,18 @@ async def _wait(call: Call, service: WorkerService, want: Want, ends: float, is_
 
     It makes no call to the store: one poll for all waiting claims decides when to claim.
     """
-    loop = asyncio.get_running_loop()
-    while not service.polls.stopping and (left := ends - loop.time()) > 0:
-        is_woken = await service.polls.wait(want, min(left, CHECK_SECONDS))
-        if not await _is_connected(call):
-            return False
-        if is_woken or is_taken():
-            return True
-    return False
+    left = ends - asyncio.get_running_loop().time()
+    if call.request is None or service.polls.stopping or left <= 0:
+        return False
+    waiter = Waiter(
+        want=want,
+        request=call.request,
+        credential=call.state.access.credential(call.request),
+        recheck=partial(call.state.access.recheck, call.request),
+        is_taken=is_taken,
+    )
+    is_woken = await service.polls.wait(waiter, left)
+    return await _is_connected(call) and is_woken
 
 
 async def _is_connected(call: Call) -> bool:

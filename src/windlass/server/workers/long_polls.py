@@ -1,10 +1,13 @@
 """Claims that wait for a job: one poll of the store serves all of them."""
 
 import asyncio
-import contextlib
-from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.requests import Request
 
 from windlass.client.app import App
 from windlass.core.moments import SECOND, Micros
@@ -12,6 +15,8 @@ from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 
+CHECK_SECONDS = 1.0
+"""Between two checks of the tokens of waiting claims."""
 MIN_PAUSE = 0.05
 MAX_PAUSE = 0.25
 """Seconds between two polls without a hint."""
@@ -28,14 +33,42 @@ class Want(NamedTuple):
     types: tuple[str, ...]
 
 
+class Waiter(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A claim that waits. It does nothing itself meanwhile: what it needs is done for all waiting claims at once."""
+
+    want: Want
+    request: Request
+    credential: Hashable
+    """Claims of the same credential are checked by one call of `recheck`."""
+    recheck: Callable[[], Awaitable[object]]
+    """Raises an error unless the caller is still allowed."""
+    is_taken: Callable[[], bool]
+    """Whether the same claim has got jobs on another connection."""
+    ended: asyncio.Future[bool] = msgspec.field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Whether a claim may find a job now."""
+
+    def end(self, *, woken: bool) -> None:
+        """End the wait."""
+        if not self.ended.done():
+            self.ended.set_result(woken)
+
+    async def watch(self) -> None:
+        """End the wait when the caller has disconnected."""
+        if (await self.request.receive())["type"] == "http.disconnect":
+            self.end(woken=False)
+
+
 class LongPolls:
     """The waiting claims of one server."""
 
     def __init__(self, app: App, is_stopping: Callable[[], bool]) -> None:
         self._app = app
         self._is_stopping = is_stopping
-        self._waiting: dict[Want, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[Want, dict[Waiter, None]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._checks: dict[Hashable, asyncio.Task[None]] = {}
+        """By credential, the checks in progress: a slow one does not delay the others."""
         self._admitted = 0
         self._subscribed: tuple[str, ...] = ()
 
@@ -44,39 +77,66 @@ class LongPolls:
         """Whether the server is stopping: then waiting claims are answered."""
         return self._is_stopping()
 
-    async def wait(self, want: Want, seconds: float) -> bool:
-        """Wait until a claim may find a job, at most for this time; whether it may."""
+    async def wait(self, waiter: Waiter, seconds: float) -> bool:
+        """Wait until a claim may find a job, at most for this time; whether it may.
+
+        It ends early if the caller has disconnected, or is perhaps not allowed any more.
+        """
         if self.stopping:
             return True
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(want, deque()).append(waiter)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
+        self._waiting.setdefault(waiter.want, {})[waiter] = None
+        self._looking = _running(self._looking, self._look)
+        self._checking = _running(self._checking, self._check)
+        watching = asyncio.create_task(waiter.watch())
         try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await waiter
+            async with asyncio.timeout(seconds):
+                return await waiter.ended
+        except TimeoutError:
+            return False
         finally:
-            self._leave(want, waiter)
-        return waiter.done() and not waiter.cancelled()
+            self._leave(waiter)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     async def stop(self) -> None:
         """Answer every waiting claim."""
         self._wake_all()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        tasks = [each for each in (self._looking, self._checking, *self._checks.values()) if each is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _leave(self, want: Want, waiter: "asyncio.Future[None]") -> None:
-        waiters = self._waiting.get(want)
-        if waiters is not None:
-            with contextlib.suppress(ValueError):
-                waiters.remove(waiter)
-            if not waiters:
-                del self._waiting[want]
+    def _leave(self, waiter: Waiter) -> None:
+        waiters = self._waiting.get(waiter.want, {})
+        waiters.pop(waiter, None)
+        if not waiters:
+            self._waiting.pop(waiter.want, None)
+
+    async def _check(self) -> None:
+        """Check the tokens while any claim waits; after an error, end the wait: the claim then checks its own."""
+        while self._waiting:
+            await asyncio.sleep(CHECK_SECONDS)
+            waiting = [waiter for waiters in self._waiting.values() for waiter in waiters]
+            if self.stopping:  # the poll may be waiting for a store that does not answer
+                for waiter in waiting:
+                    waiter.end(woken=False)
+                return
+            self._looking = _running(self._looking, self._look)
+            alike: defaultdict[Hashable, list[Waiter]] = defaultdict(list)
+            for waiter in waiting:
+                if waiter.is_taken():
+                    waiter.end(woken=True)
+                else:
+                    alike[waiter.credential].append(waiter)
+            for credential in alike.keys() - self._checks.keys():
+                task = self._checks[credential] = asyncio.create_task(_recheck(alike[credential]))
+                task.add_done_callback(partial(self._forget, credential))
+
+    def _forget(self, credential: Hashable, _: "asyncio.Task[None]") -> None:
+        del self._checks[credential]
 
     async def _look(self) -> None:
-        """Poll while any claim waits. If this fails otherwise than by an outage, the next wait starts it again."""
+        """Poll while any claim waits. If this fails otherwise than by an outage, the next check starts it again."""
         while self._waiting and not self.stopping:
             woken = False
             try:
@@ -118,8 +178,20 @@ class LongPolls:
             self._wake(want, len(self._waiting[want]))
 
     def _wake(self, want: Want, most: int) -> bool:
-        waiters = self._waiting.get(want, deque())
-        chosen = [waiter for waiter in waiters if not waiter.done()][:most]
+        chosen = [each for each in self._waiting.get(want, {}) if not each.ended.done()][:most]
         for waiter in chosen:
-            waiter.set_result(None)
+            waiter.end(woken=True)
         return bool(chosen)
+
+
+def _running(task: "asyncio.Task[None] | None", run: Callable[[], Coroutine[Any, Any, None]]) -> "asyncio.Task[None]":
+    return asyncio.create_task(run()) if task is None or task.done() else task
+
+
+async def _recheck(waiters: list[Waiter]) -> None:
+    """Check the credential of these claims; after any error each claim checks it, and answers with its error."""
+    try:
+        await waiters[0].recheck()
+    except Exception:
+        for waiter in waiters:
+            waiter.end(woken=False)

@@ -92,7 +92,10 @@ class Stage:
             "QUEUES": QUEUE,
             MARK: self._mark,
         }
-        self._worker = subprocess.Popen(self._command, env=environment, start_new_session=True)
+        try:
+            self._worker = subprocess.Popen(self._command, env=environment, start_new_session=True)
+        except OSError as error:
+            raise Broken(f"it cannot be started: {error}") from None
         self.until(self.types, "it makes no claim that opens a lease")
 
     def kill(self) -> None:
