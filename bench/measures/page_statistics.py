@@ -20,14 +20,14 @@ async def fill_statistics(store: Store, bench: StoreBench, address: str, pairs: 
     meters = [_meter(random, queue, type_) for queue, type_ in pairs]
     await store.stats.record(meters)
     bench.repeat_meters(address, METER_RETENTION // INTERVAL)
-    now = (await store.stats.recent(INTERVAL)).now
+    now, tables = (await store.stats.recent(INTERVAL)).now, bench.sample_tables(store)
     for step, count in ((MINUTE, 60), (HOUR, WEEK)):
         starts = [start_of(now, step) - step * (i + 1) for i in range(count)]
         for at in range(0, count, AT_ONCE):
             some = [_sampled(meter, start) for start in starts[at : at + AT_ONCE] for meter in meters[:MAX_PAIRS]]
             made = [Meter(queue="", type="", interval_start=start) for start in starts[at : at + AT_ONCE]]
             depths = [_depth(queue, start) for start in starts[at : at + AT_ONCE] for queue in _queues(pairs)]
-            await store.stats.write_samples(step, [*some, *made], depths)  # type: ignore[attr-defined]
+            await tables.write_samples(step, [*some, *made], depths)
 
 
 def _meter(random: Random, queue: str, type_: str) -> Meter:

@@ -11,6 +11,8 @@ from typing import Protocol
 import msgspec
 
 from bench.targets import PeerEntry, Targets
+from windlass.store.contract import Store
+from windlass.store.samples import SampleTables
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -93,6 +95,9 @@ class StoreBench(Protocol):
 
     def repeat_meters(self, address: str, intervals: int) -> None:
         """Copy the meters of the newest interval into as many intervals before it."""
+
+    def sample_tables(self, store: Store) -> SampleTables:
+        """Where the samples of an open store are kept."""
 
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
         """Hold a snapshot open in another connection, as a report or a forgotten session does."""

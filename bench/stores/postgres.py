@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -20,8 +20,10 @@ from bench.stores.postgres_pooler import pool
 from bench.targets import POSTGRES, POSTGRES_PEERS, PeerEntry
 from windlass.bench.process import BenchFailed
 from windlass.errors import ConfigError
+from windlass.store.contract import Store
 from windlass.store.open import redact
 from windlass.store.postgres.connection.address import parse_address
+from windlass.store.samples import SampleTables
 
 SPAN = "SELECT count(*), min(claimed_at), max(finished_at) FROM windlass.history WHERE status = 'completed'"
 FINISHES = "SELECT finished_at / 10000, count(*) FROM windlass.history GROUP BY 1 ORDER BY 1"
@@ -164,6 +166,10 @@ class PostgresBench:
     async def _repeat(self, address: str, intervals: int) -> None:
         async with _connected(_dsn(address)) as connection:
             await connection.execute(METERS, intervals)
+
+    def sample_tables(self, store: Store) -> SampleTables:
+        """Its statistics."""
+        return cast(SampleTables, store.stats)
 
     @contextlib.contextmanager
     def hold_snapshot(self, address: str) -> Iterator[None]:

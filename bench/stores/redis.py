@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,10 +22,14 @@ from windlass.bench.process import BenchFailed
 from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.stats.meter import INTERVAL
 from windlass.errors import ConfigError
+from windlass.store.contract import Store
 from windlass.store.open import redact
 from windlass.store.redis.connection.address import Kind, parse_address
 from windlass.store.redis.records.keys import KeyMap
 from windlass.store.redis.records.record import A
+from windlass.store.redis.roles import RedisStats
+from windlass.store.redis.verbs.stats import RedisSampleStore
+from windlass.store.samples import SampleTables
 
 CHUNK = 10_000
 SLOT = struct.Struct(">q")
@@ -152,6 +156,10 @@ class RedisBench:
                 head = SLOT.pack(SLOT.unpack(newest)[0] - back * INTERVAL)
                 client.hset(meters, mapping={head + name: value for name, value in last.items()})
                 client.zadd(index, {head + name: 0 for name in last})
+
+    def sample_tables(self, store: Store) -> SampleTables:
+        """Those of its connection."""
+        return RedisSampleStore(cast(RedisStats, store.stats)._access)
 
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
         """There are none."""

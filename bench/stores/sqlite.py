@@ -4,7 +4,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 
@@ -12,6 +12,8 @@ from bench.stores.base import BareDrain, Pooler, Span
 from bench.stores.sqlite_bare import Bare
 from bench.targets import SQLITE, SQLITE_PEERS, PeerEntry
 from windlass.errors import ConfigError
+from windlass.store.contract import Store
+from windlass.store.samples import SampleTables
 from windlass.store.sqlite.address import parse_address
 from windlass.store.sqlite.connection.files import file_system_of
 
@@ -130,6 +132,10 @@ class SqliteBench:
         """One statement."""
         with self._opened(address) as connection, connection:
             connection.execute(METERS, {"intervals": intervals})
+
+    def sample_tables(self, store: Store) -> SampleTables:
+        """Its statistics."""
+        return cast(SampleTables, store.stats)
 
     @contextlib.contextmanager
     def hold_snapshot(self, address: str) -> Iterator[None]:

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
@@ -60,7 +60,8 @@ DEFAULT_RATE = "1000/s"
 STOP_SECONDS = 3.0
 """For each part of a server that stops: the store may be away."""
 _log = logging.getLogger("windlass.server")
-_CODES = {404: "not_found", 405: "method_not_allowed"}
+NOT_ALLOWED = 405
+_CODES = {404: "not_found", NOT_ALLOWED: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 Lifespan = Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]
 
@@ -286,6 +287,14 @@ def _no_route(dashboard: Dashboard) -> Callable[[Request, Exception], Awaitable[
             return dashboard.failed(request, refused.problem)
         response = refusal(refused, request_id(request.headers))
         response.headers.update(error.headers or {})
+        if error.status_code == NOT_ALLOWED:
+            response.headers["allow"] = ", ".join(sorted(_methods(request)))
         return response
 
     return no_route
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods of a path: Starlette names those of the first operation only."""
+    found = (each for each in request.app.routes if isinstance(each, Route))
+    return {name for each in found if each.matches(request.scope)[0] is not Match.NONE for name in each.methods or ()}
