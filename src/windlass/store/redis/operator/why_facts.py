@@ -29,7 +29,7 @@ async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
     if found is None:
         return None
     kept = (await read_queues(access, [found.queue]))[found.queue]
-    measured = await recent(access, METER_RETENTION)
+    measured = await recent(access, METER_RETENTION, found.queue)
     usual = _usual(measured, found)
     job = (await jobs_of(access, {id_: found}))[id_]
     facts: dict[str, Any] = {"now": kept.now, "job": job, "queue": kept.queue, "typical_duration": usual}
