@@ -12,10 +12,11 @@ from bench.report.svg import draw
 
 RESULTS = "results.json"
 PAGE = "README.md"
-RULES = """A drain ends when the last job is durably completed. Default settings, history kept, no special path for
-no-ops. Windlass and what it is compared with run alternately within one run; a figure is the median of the rounds, a
-ratio the median of the ratios round by round. A target that is missed says so. Figures of other machines differ;
-ratios less so."""
+RULES = """A drain ends when the store has recorded the last completion: flushed to disk on SQLite and PostgreSQL, as
+configured on Redis (see each section). Default settings, history kept, no special path for no-ops. Windlass and what
+it is compared with run alternately; a figure is the median of the rounds, "rounds" are the least and the greatest,
+and a ratio is the median of those round by round, so it may differ from the quotient of two figures. A target that
+is missed says so. Sections were taken on different machines and days: compare figures within a section only."""
 
 
 class SectionResult(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ def page(report: Report) -> str:
 
 def _section(result: SectionResult) -> Iterator[str]:
     section = result.section
-    yield f"## {section.title}"
+    yield f"## {_key(result)[0]}: {section.title}"
     if result.quick:
         yield "**A quick run: the numbers mean nothing.**"
     for number, chart in enumerate(section.charts, 1):
@@ -104,9 +105,10 @@ def _where(result: SectionResult) -> str:
     machine = result.machine
     store = ", ".join(value if name == "store" else f"{name} {value}" for name, value in machine.store.items())
     load = " ".join(f"{each:.2f}" for each in machine.load)
-    busy = " (the machine was busy: do not rely on these figures)" if machine.busy else ""
+    rounds = "1 round" if result.rounds == 1 else f"{result.rounds} rounds"
+    busy = " (other processes had been running: on an idle machine figures may be higher)" if machine.busy else ""
     return (
-        f"Taken {machine.when} with Windlass {result.version}, {result.rounds} round(s), on {machine.cpu}, "
+        f"Taken {machine.when} with Windlass {result.version}, {rounds}, on {machine.cpu}, "
         f"{machine.cores} cores, {machine.system}, {machine.python}; {store}. Load before the start: {load}{busy}."
     )
 

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from tests.client.test_groups import Shop
-from windlass import App, EnqueueFailed, EnqueueUnknown, InvalidOption, KeyConflict, Status, StoreUnavailable, chain
+from windlass import (
+    App,
+    EnqueueFailed,
+    EnqueueUnknown,
+    InvalidOption,
+    KeyConflict,
+    QueueClosed,
+    Status,
+    StoreUnavailable,
+    chain,
+)
 from windlass.core.groups.ids import member_id
 from windlass.testing import arun_all, run_all
 
@@ -208,3 +218,31 @@ def test_the_error_of_a_block_is_raised_also_if_its_group_cannot_be_cancelled(
 
     with pytest.raises(OSError, match="the file ends"), shop.app.group(then=shop.total) as opened:
         opened.add_many([shop.square.job(2)]) and broken()
+
+
+@pytest.mark.parametrize("at", ["add", "end"])
+def test_a_queue_that_is_closed_since_an_unknown_add_does_not_keep_the_group_open(
+    shop: Shop, fail_next: Failing, at: str
+) -> None:
+    shop.app.queues.add("mail")
+    opened = shop.app.group("import-7", then=shop.total)
+    opened.add(shop.square.job(1))
+    fail_next(unknown(), stores=False)
+    with pytest.raises(EnqueueUnknown):
+        opened.add(shop.square.using(queue="mail").job(2))
+    shop.app.queues.close("mail")
+    with pytest.raises(QueueClosed):
+        opened.add(shop.square.job(3)) if at == "add" else opened.seal()
+    if at == "add":
+        opened.add(shop.square.job(3))
+        opened.seal()
+    run_all(shop.app)
+    assert shop.seen == [[1, 9] if at == "add" else [1]]
+
+
+def test_an_enqueue_that_fails_at_the_end_of_a_block_does_not_replace_its_error(
+    shop: Shop, fail_next: Failing
+) -> None:
+    fail_next(unknown(), EnqueueFailed("the store is away"))
+    with pytest.raises(EnqueueUnknown, match="the answer is lost"), shop.app.group(then=shop.total) as opened:
+        opened.add(shop.square.job(1))

@@ -86,7 +86,7 @@ def test_a_streamed_group_that_was_interrupted_is_not_sealed_without_the_members
     made = group(squares(shop, 10, broken_at=6), then=shop.total, id="import-7")
     with pytest.raises(OSError, match="the file ends"):
         made.enqueue()
-    with pytest.raises(InvalidOption, match=r"^jobs: is an iterator, of which an enqueue that failed has read"):
+    with pytest.raises(InvalidOption, match=r"^jobs: is an iterator that a failed enqueue has partly read"):
         made.enqueue()
     assert not shop.app.flows.get("import-7").sealed
     group(squares(shop, 10), then=shop.total, id="import-7").enqueue()

@@ -7,7 +7,7 @@ import pytest
 from tests.server.conftest import Client, enqueue
 from windlass import App
 from windlass.client.verbs import actions
-from windlass.coordinator.duties import Act
+from windlass.coordinator.duties import ContinueActions
 from windlass.errors import InvalidOption
 
 
@@ -31,7 +31,7 @@ async def test_a_coordinator_continues_an_action_whose_process_is_gone(
         await enqueue(api, number)
     id_ = await _interrupted(app)
     store = await app._ready()
-    act = Act(store, None).run
+    act = ContinueActions(store, None).run
     assert await act() == 5.0, "its process may still be there"
     assert (await app.actions.aget(id_)).changed == 2
     with monkeypatch.context() as later:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -108,3 +109,27 @@ async def test_a_stop_answers_claims_while_the_poll_waits_for_the_store(
     await is_waiting(served)
     served.state.probes.stopping = True
     assert await asyncio.wait_for(claimed, 5) == []
+
+
+async def test_the_caller_of_a_waiting_claim_is_checked_in_the_context_of_its_request(
+    served: Starlette, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller, checked = ContextVar("caller", default=""), set[tuple[str, str]]()
+
+    async def recheck(self: Access, request: Any) -> None:
+        checked.add((request.headers["authorization"], caller.get()))
+
+    monkeypatch.setattr(Access, "recheck", recheck)
+    claims, expected = [], set()
+    for name in ("first", "second"):
+        client = await connect("work")
+        caller.set(name)  # what a middleware around a mounted server does; the claim's task copies it
+        claims.append(asyncio.create_task(claim(client, worker=name, wait=20)))
+        expected.add((client.headers["authorization"], name))
+    await waiting(served, 2)
+    checked.clear()
+    while len(checked) < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert checked == expected
+    served.state.probes.stopping = True
+    assert await asyncio.gather(*claims) == [[], []]

@@ -67,7 +67,7 @@ class Sqlite:
 
 
 class Postgres:
-    """A database; as a person does, it tries again what fails because of a conflict."""
+    """A database; statements that fail because of a conflict are repeated."""
 
     def __init__(self, address: str) -> None:
         parsed = parse_address(address, address)

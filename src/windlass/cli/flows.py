@@ -25,12 +25,12 @@ WIDTH = 30
 
 @flows.command("list")
 def list_flows(
-    limit: Annotated[int, typer.Option(help="How many, newest first.")] = 50,
+    limit: Annotated[int, typer.Option(help="How many.")] = 50,
     store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List flows, newest first, with how many jobs had completed when the flow last looked."""
+    """List flows, newest first, then named ones, with how many jobs had completed when the flow last looked."""
     home = look(store, app)
     found = home.flows.list(limit=limit)
     if as_json:

@@ -86,7 +86,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("webhooks", Webhooks(store).run),
         Duty("prune", lambda: prune(store, emit, blobs)),
         Duty("sample", lambda: sample(store)),
-        Duty("act", Act(store, blobs).run),
+        Duty("act", ContinueActions(store, blobs).run),
         Duty("trim", lambda: trim(store)),
         *sweeping,
     ]
@@ -185,14 +185,14 @@ async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float
     return 0.1 if len(dropped) == MAX_PRUNED else 60.0
 
 
-class Act:
+class ContinueActions:
     """Continues actions on many jobs whose process is gone, a page of each at a turn, until they end."""
 
     def __init__(self, store: Store, blobs: Offload | None) -> None:
         self._store = store
         self._blobs = blobs
         self._continued: set[str] = set()
-        """Its own pages are recent steps, so that these are not found as abandoned any more."""
+        """What this one continues: each page renews the beat of its action, so `abandoned` does not return it."""
 
     async def run(self) -> float:
         """One page of each; the seconds until the next."""

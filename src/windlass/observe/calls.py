@@ -61,7 +61,7 @@ def is_measured(store: Store) -> bool:
 
 
 def is_behind_server(store: Store) -> bool:
-    """Whether it is a REST server's, which counts the jobs."""
+    """Whether its calls go to a REST server, which counts the jobs itself."""
     return getattr(store, "is_behind_server", False)
 
 

@@ -12,7 +12,7 @@ from windlass.store.contract import Store
 _figures: dict[int, Figures] = {}
 """By process id: a forked child counts from 0."""
 _through_server: dict[int, Figures] = {}
-"""Of jobs that a REST server counts, by process id."""
+"""By process id: counts of jobs that a REST server counts too; only OpenTelemetry reads them."""
 _wanted = False
 
 

@@ -39,7 +39,7 @@ T = TypeVar("T")
 MIN_POLL, MAX_POLL = 0.05, 1.0
 MAX_FAILURES = 10
 """Answers 500 in a row after which a wait gives up: the server fails at this job, and is not merely away."""
-FAILED = 500
+INTERNAL_ERROR = 500
 NO_RESULT = "job {id} completed, and this token may not see its result: that needs the scope payloads"
 
 
@@ -119,7 +119,7 @@ class RemoteHandle(Handle[T], eq=False):
     async def aresult(self, timeout: Duration | None = None) -> T:
         """Wait until the job has ended, also through outages, and return its result. Needs the scope `payloads`.
 
-        A server that answers 500 ten times in a row, or at the end of the timeout, raises RemoteRefused.
+        Raises RemoteRefused if the server answers 500 to the first read, to ten reads in a row, or to the last one.
         """
         seconds = None if timeout is None else duration(timeout, "timeout") / SECOND
         job = await self._read()
@@ -145,7 +145,7 @@ class RemoteHandle(Handle[T], eq=False):
                 job, failures = await self._read_again(job), 0
             except RemoteRefused as error:
                 failures += 1
-                if error.problem.status != FAILED or failures == MAX_FAILURES:
+                if error.problem.status != INTERNAL_ERROR or failures == MAX_FAILURES:
                     raise
         return job
 
@@ -155,7 +155,7 @@ class RemoteHandle(Handle[T], eq=False):
             return await self._read()
         except (StoreUnavailable, RemoteRefused) as error:
             cause = understood(error) if isinstance(error, RemoteRefused) else error
-            if isinstance(error, RemoteRefused) and error.problem.status == FAILED:
+            if isinstance(error, RemoteRefused) and error.problem.status == INTERNAL_ERROR:
                 raise
             if not isinstance(cause, StoreUnavailable) or isinstance(cause, StoreUnusable) or cause.lasting:
                 raise

@@ -89,7 +89,7 @@ def decode_body(text: bytes, kind: Any) -> Any:
 
 
 def _check_values(text: bytes) -> None:
-    """Raise InvalidPayload for a body that only has a value that cannot be kept: NaN, or a lone surrogate."""
+    """Raise InvalidPayload for a body whose only fault is a value that cannot be stored: NaN, or a lone surrogate."""
     with contextlib.suppress(ValueError, RecursionError):
         check_json(_parse(text.decode()), "body", most=len(text))
 

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from windlass.client.groups.handle import GroupHandle, group_handle
-from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup, check_group, without_stored
+from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup
 from windlass.client.groups.plan import (
     Callbacks,
     ChainPart,
@@ -19,6 +19,7 @@ from windlass.client.groups.plan import (
     queue_of,
 )
 from windlass.client.groups.results import Results
+from windlass.client.groups.stored import check_group, without_stored
 from windlass.client.runtime.portal import Portal, as_iterator, refuse_on_loop
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob

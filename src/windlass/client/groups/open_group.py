@@ -12,12 +12,13 @@ from windlass.client.groups.handle import GroupHandle, group_handle
 from windlass.client.groups.members import LOST, first_live
 from windlass.client.groups.opening import begin_group, read_opening, seal_group, touch_group
 from windlass.client.groups.plan import Part, Plan, check_part, queue_of
+from windlass.client.groups.stored import check_group, without_stored
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking, refuse_on_loop
 from windlass.client.tasks.joint import check_call_connection
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.task import Enqueuer
-from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE, Role, member_id, watcher_id
+from windlass.core.groups.ids import Role, member_id, watcher_id
 from windlass.core.groups.rules import ABANDONED
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.status import Status
@@ -27,12 +28,15 @@ from windlass.errors import (
     InvalidOption,
     KeyConflict,
     NotAllowedNow,
+    QueueClosed,
     StoreUnavailable,
     WindlassError,
 )
 from windlass.store.contract import Store
 
 T = TypeVar("T")
+REFUSED = (KeyConflict, QueueClosed)
+"""Errors after which the jobs of an enqueue are certainly not stored."""
 TOUCH_SECONDS = 60.0
 """How often a producer shows that it is alive."""
 
@@ -103,7 +107,7 @@ class OpenGroup(Generic[T]):
         except EnqueueUnknown as error:
             problem = "nothing was stored, as an earlier add may still be incomplete"
             raise EnqueueFailed(f"{problem}: {error}") from error
-        except KeyConflict:
+        except REFUSED:
             self._uncertain = []  # so they are not stored, and never will be
             raise
 
@@ -131,17 +135,22 @@ class OpenGroup(Generic[T]):
 
     async def _seal(self) -> GroupHandle[T]:
         store = await self._enqueuer._ready()
-        if self._uncertain:
+        refused: WindlassError | None = None
+        try:
             await self._settle_uncertain()
+        except (*REFUSED, NotAllowedNow) as error:  # raised once the others are sealed
+            refused = error
         if not self._begun:
             if not self._plan.callbacks:
-                raise InvalidOption("group", "has no members and no callback: nothing would run")
+                raise refused or InvalidOption("group", "has no members and no callback: nothing would run")
             await self._store(await self._begin(store, []))
         if await seal_group(store, self.id, self.size) != self.size:
             raise NotAllowedNow("seal", self.id, "sealed")
         self._sealed = True
         if await first_live(store.operator, self.id) is None:
             await store.operator.run_now([self.id, watcher_id(self.id, Role.ALWAYS)])
+        if refused is not None:
+            raise refused
         return self.handle
 
     add = blocking(aadd)
@@ -158,7 +167,7 @@ class OpenGroup(Generic[T]):
     def _stored_handle(self) -> GroupHandle[T]:
         """The handle for a second enqueue of an iterator: its members are not kept, and cannot be read again."""
         if not self._sealed:
-            problem = "is an iterator, of which an enqueue that failed has read a part: make the group again"
+            problem = "is an iterator that a failed enqueue has partly read: make the group again"
             raise InvalidOption("jobs", problem)
         self.existing = True
         return self.handle
@@ -224,7 +233,8 @@ class OpenGroup(Generic[T]):
         async with self._adding:
             if self._plan.rules.name or not (self._begun or self._uncertain):
                 return
-            with contextlib.suppress(StoreUnavailable):  # it is abandoned later; the error of the block is raised
+            # It is abandoned later; the error of the block is raised.
+            with contextlib.suppress(StoreUnavailable, EnqueueFailed, EnqueueUnknown):
                 await self._abandon()
 
     async def _abandon(self) -> None:
@@ -262,12 +272,6 @@ class OpenGroup(Generic[T]):
         return self._enqueuer._portal()
 
 
-def check_group(found: Job, name: str) -> None:
-    """The job with the id of this name must be a group: graphs have the same ids."""
-    if found.type != GROUP_TYPE:
-        raise InvalidOption("id", f"there is a flow {name!r}, which is no group")
-
-
 def _contents(jobs: list[NewJob]) -> list[tuple[Any, ...]]:
     """Their fields: a job of a task has the task besides, which is another object for each `using(...)`."""
     return [tuple(getattr(job, name) for name in NewJob.__struct_fields__) for job in jobs]
@@ -275,22 +279,3 @@ def _contents(jobs: list[NewJob]) -> list[tuple[Any, ...]]:
 
 def _is_open(group: Job) -> bool:
     return isinstance(group.payload, dict) and bool(group.payload.get("open"))
-
-
-async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob], connection: object = None) -> list[NewJob]:
-    """Without members that stand for other jobs and are stored already, and without those jobs.
-
-    The key of such a job may be free again: it would run a second time, and for nothing.
-    """
-    standing = {job.id: job for job in jobs if job.type == MEMBER_TYPE}
-    if not standing:
-        return jobs
-    found = await enqueuer._stored(list(standing), connection)
-    behind = {job.id: job for job in jobs}
-    gone = {job.id for job in found if job is not None}
-    waiting = [standing[id_] for id_ in gone]
-    while waiting:
-        parents = [behind[id_] for job in waiting for id_ in job.parents if id_ in behind]
-        gone |= {job.id for job in parents}
-        waiting = parents
-    return [job for job in jobs if job.id not in gone]

@@ -36,7 +36,7 @@ class StoreHandle:
         """`locate` returns the address; it may read a file, so it is called only when needed."""
         self._locate = locate
         self.server_limit = server_limit
-        """Behind a server: the largest payload in bytes that may be sent to it. It decides, and offloads them."""
+        """With a REST server: the largest payload, in bytes, that is sent to it. The server has its own limit."""
         self.clock = clock
         """Only in tests; otherwise the machine's time is used."""
         self.written: int | None = None

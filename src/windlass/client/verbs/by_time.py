@@ -24,8 +24,8 @@ async def list_by_time(operator: OperatorStore, wanted: JobFilter, limit: int, c
     page = await operator.list(wanted, limit, cursor or end)
     if page.next_cursor is not None:
         return page
-    highest = (await operator.list(JobFilter(), 1, None)).items
-    return Page(page.items, _TOP if highest and highest[0].id > end else None)
+    more = await _without_time(operator, wanted, 1, _TOP, end)
+    return Page(page.items, _TOP if more.items or more.next_cursor is not None else None)
 
 
 async def _without_time(operator: OperatorStore, wanted: JobFilter, limit: int, cursor: str, end: JobId) -> Page[Job]:

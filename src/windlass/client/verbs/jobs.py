@@ -70,7 +70,7 @@ class Jobs(Verbs):
 
         A page is full while there are more jobs, unless matches are rare: a call reads at most 200,000 jobs, and its
         page may then be short, or empty with a `next_cursor`. `iter` goes on by itself. Blobs are not fetched.
-        Jobs of flows with a name and jobs with an id of yours come last: no time is in their ids.
+        Jobs of flows with a name, and jobs with an id of yours that is no UUIDv7, come last: no time is in their ids.
         """
         check_limit(limit)
         page = await list_page((await self._home._ready()).operator, job_filter(**wanted), limit, cursor)

@@ -43,7 +43,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 async def show_flows(view: View) -> Reply:
-    """All flows, newest first."""
+    """All flows, newest first, then those with a name."""
     cursor = view.asked("cursor") or None
     found = (await view.ask(list_flows, query=FlowQuery(cursor=cursor))).body
     older = link("/flows", cursor=found.next_cursor) if found.next_cursor else None

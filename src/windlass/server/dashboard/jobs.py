@@ -67,6 +67,7 @@ async def _context(view: View, asked: Search, query: JobQuery, found: JobList, p
         "fields": fields,
         "unindexed": bool(asked.terms),
         "searched_since": found.searched_since,
+        "is_cut": found.next_cursor is not None and len(found.jobs) < query.limit,
         "text": search_text(asked),
         "without_time": not query.sort and any(job.id > end_of_times() for job in found.jobs),
         "tabs": _tabs(asked),

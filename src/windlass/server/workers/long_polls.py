@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,8 +45,10 @@ class Waiter(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Raises an error unless the caller is still allowed."""
     is_taken: Callable[[], bool]
     """Whether the same claim has got jobs on another connection."""
+    context: Context = msgspec.field(default_factory=copy_context)
+    """Of its request: the app around a mounted server may read its caller there."""
     ended: asyncio.Future[bool] = msgspec.field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    """Whether a claim may find a job now."""
+    """Set when the wait ends: whether a claim may find a job now."""
 
     def end(self, *, woken: bool) -> None:
         """End the wait."""
@@ -55,6 +58,7 @@ class Waiter(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     async def watch(self) -> None:
         """End the wait when the caller has disconnected."""
         if (await self.request.receive())["type"] == "http.disconnect":
+            self.request._is_disconnected = True  # some servers say it once, and the claim asks again
             self.end(woken=False)
 
 
@@ -113,7 +117,7 @@ class LongPolls:
             self._waiting.pop(waiter.want, None)
 
     async def _check(self) -> None:
-        """Check the tokens while any claim waits; after an error, end the wait: the claim then checks its own."""
+        """Check the tokens while any claim waits; after an error its claims end their wait and check it."""
         while self._waiting:
             await asyncio.sleep(CHECK_SECONDS)
             waiting = [waiter for waiters in self._waiting.values() for waiter in waiters]
@@ -129,7 +133,9 @@ class LongPolls:
                 else:
                     alike[waiter.credential].append(waiter)
             for credential in alike.keys() - self._checks.keys():
-                task = self._checks[credential] = asyncio.create_task(_recheck(alike[credential]))
+                context = alike[credential][0].context.copy()
+                task = asyncio.create_task(_recheck(alike[credential]), context=context)
+                self._checks[credential] = task
                 task.add_done_callback(partial(self._forget, credential))
 
     def _forget(self, credential: Hashable, _: "asyncio.Task[None]") -> None:

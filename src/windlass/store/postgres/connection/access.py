@@ -32,7 +32,7 @@ Work = Callable[[Db], Awaitable[T]]
 MAX_CALL = 20.0
 """The deadline of calls that have none: a dead connection must not block a worker for ever."""
 MAX_TRIES = 100
-"""Where one statement and one commit in ten fail, a transaction of 17 statements fails at six of seven tries."""
+"""Enough for the longest write, 17 statements: where a statement or commit in ten fails, six of seven tries fail."""
 MAX_PAUSE = 0.1
 """The longest pause before a retry, in seconds."""
 LOCK_SECONDS = 5.0

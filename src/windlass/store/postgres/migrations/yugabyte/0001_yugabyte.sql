@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS windlass.jobs (
     schedule         text,
     tick             bigint,
     PRIMARY KEY (id HASH)
--- On a plain PostgreSQL room in each page, so that a claim and an outcome add no index entries; YugabyteDB adds none anyway.
+-- On PostgreSQL each page keeps free room, so that a claim and an outcome add no index entries; on YugabyteDB updates never do.
 ) /*plain WITH (fillfactor = 45) */;
 
 -- The claim: pending jobs in the order in which they run, bucket by bucket.
