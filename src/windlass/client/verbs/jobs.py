@@ -195,12 +195,12 @@ class Jobs(Verbs):
         """
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
+        if payload is None and not fields:
+            raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         store, before = await self._home._ready(), await self._look(id)
         name = before.id
         if payload is not None:
             moved = await change_payload(self._home, store, name, payload, fields, version)
-        elif not fields:
-            raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         else:
             moved = (await store.operator.change([name], JobChange(**fields), _only(name, version)))[0]
         await require_done(store.operator, "change", name, moved)

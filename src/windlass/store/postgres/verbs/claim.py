@@ -123,17 +123,17 @@ class Claims:
         rescans = self._rescans_of(portion.queues)
         due = rescans.due()
         seen = {} if due else {at: seen for at, seen in self._seen.items() if at[0] in portion.queues}
-        jobs = await self._take(access, portion, seen)
-        if jobs is None:
+        rows = await self._take(access, portion, seen)
+        if rows is None:
             return None
         if not seen:
             rescans.done(self._waited)
-        elif len(jobs) < portion.limit and rescans.may_run():
-            rest = _Portion(portion.request, portion.queues, portion.limit - len(jobs), first=False)
-            jobs += await self._take(access, rest, {}) or []
+        elif len(rows) < portion.limit and rescans.may_run():
+            rest = _Portion(portion.request, portion.queues, portion.limit - len(rows), first=False)
+            rows = sorted([*rows, *(await self._take(access, rest, {}) or [])], key=_order)
             rescans.done(self._waited)
-        rescans.flowing = len(jobs) == portion.limit
-        return jobs
+        rescans.flowing = len(rows) == portion.limit
+        return [Claimed(*row[_BEGIN:_END]) for row in rows]
 
     def _rescans_of(self, queues: tuple[str, ...]) -> Rescans:
         if queues not in self._rescans:
@@ -143,7 +143,7 @@ class Claims:
             self._rescans[queues] = Rescans(self._rescan_every)
         return self._rescans[queues]
 
-    async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
+    async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Any] | None:
         known = self._returns.get(portion.queues, -1)
         values = portion.values(seen, known, self.key_queues.since(portion.queues))
         rows = await self._rows(access, values)
@@ -170,7 +170,7 @@ class Claims:
         if len(rows) == portion.limit and (returns != known or not seen):
             self._forget_beyond(portion.queues, reached)
         self._seen |= reached
-        return [Claimed(*row[_BEGIN:_END]) for row in rows]
+        return rows
 
     async def _rows(self, access: Access, values: dict[str, Any]) -> list[Any]:
         """One statement; with buckets, until no other claim is in its way."""
