@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.server.conftest import Client, Connect, enqueue
+from tests.support.addresses import on_sqlite
 from windlass import App
 from windlass.core.moments import SECOND
 from windlass.server.workers.service import WorkerService
@@ -62,6 +64,25 @@ async def test_a_claim_repeated_after_a_lost_answer_returns_the_same_jobs(api: C
     assert {job["id"] for job in first} == {job["id"] for job in again}
     (rest,) = await claim(work, 2)
     assert {job["id"] for job in first} | {rest["id"]} == ids
+
+
+@on_sqlite  # PostgreSQL gives up a lapsed lease while others are renewed: 409, and the worker begins anew
+@pytest.mark.parametrize("server", ["the same", "another"])
+async def test_a_claim_repeated_after_its_lease_has_lapsed_returns_the_same_jobs(
+    app: App, served: Starlette, api: Client, work: Client, server: str
+) -> None:
+    id_ = await enqueue(api)
+    workers = service(served).workers
+    length, workers.lease = workers.lease, SECOND // 4
+    first = await claim(work)
+    await workers.stop()  # no renewals
+    workers.lease = length
+    while (await app.jobs.aget(id_)).lease_expires_at >= datetime.now(UTC):  # type: ignore[operator]  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    if server == "another":
+        workers._known.clear()
+    assert await claim(work) == first
+    assert await settle(work, ended(first[0])) == ["settled"]
 
 
 async def test_a_settlement_repeated_says_already_and_a_late_one_stale(api: Client, work: Client) -> None:

@@ -50,6 +50,9 @@ async def claim_for(call: Call, body: ClaimBody) -> ClaimAnswer:
     service = service_of(call)
     worker = await service.workers.open(call.caller, body.worker, _info(body))
     service.groups.serve(body.queues)
+    if worker.latest < 0 or body.claim <= worker.latest:
+        # It may be repeated: it gets the jobs of the first one under a lease, which may have lapsed without a server.
+        await service.workers.renew(worker)
     worker.polls, worker.latest = worker.polls + 1, max(worker.latest, body.claim)
     try:
         jobs = await _poll(call, service, worker, body)
