@@ -14,7 +14,7 @@ from windlass.core.jobs.outcome import Crashed, Policy, Raised, decide, requeue
 from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.moments import SECOND
 from windlass.observe.figures import Figures
-from windlass.observe.reading import COUNTERS, MAX_ROWS, OTHER, TOTALS, Reading, ending_counters
+from windlass.observe.reading import COUNTERS, MAX_ROWS, OTHER, TOTALS, Reading, Timing, ending_counters
 
 
 def test_what_is_counted_is_read() -> None:
@@ -188,3 +188,15 @@ def test_started_attempts_are_counted_by_name_within_the_bound_and_as_other_beyo
         **{("q", f"t{number}"): 2 for number in range(MAX_ROWS)},
         (OTHER, OTHER): 10,
     }
+
+
+def test_a_sum_does_not_depend_on_the_order_in_which_runners_are_added_up() -> None:
+    lengths = [100_000, 200_000, 300_000]
+
+    def total(order: list[int]) -> float:
+        added = Timing([0], 0)
+        for length in order:
+            added.add(Timing([1], length))
+        return added.sum
+
+    assert total(lengths) == total(lengths[::-1]) == 0.6, "0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1"

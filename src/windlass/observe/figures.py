@@ -212,7 +212,7 @@ def _add_time(words: memoryview, place: int, bounds: tuple[Micros, ...], length:
 
 
 def _timing(words: memoryview, place: int, bounds: int) -> Timing:
-    return Timing(words[place : place + bounds + 1].tolist(), words[place + bounds + 1] / SECOND)
+    return Timing(words[place : place + bounds + 1].tolist(), words[place + bounds + 1])
 
 
 def _job_figures(words: memoryview, row: int) -> JobFigures:

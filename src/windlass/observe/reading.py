@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.core.jobs.outcome import Settlement
+from windlass.core.moments import SECOND, Micros
 from windlass.core.status import Status
 
 OTHER = "other"
@@ -34,22 +35,28 @@ CALL_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 
 
 class Timing(msgspec.Struct):
-    """A histogram: values up to each bound and above the last, and the sum of all in seconds."""
+    """A histogram: values up to each bound and above the last, and the sum of all."""
 
     buckets: list[int]
-    sum: float
+    micros: Micros
+    """The sum. A sum of seconds could fall when a runner ends, since it is added up in another order."""
+
+    @property
+    def sum(self) -> float:
+        """The sum in seconds."""
+        return self.micros / SECOND
 
     @property
     def count(self) -> int:
         return sum(self.buckets)
 
     def copy(self) -> "Timing":
-        return Timing(self.buckets, self.sum)
+        return Timing(self.buckets, self.micros)
 
     def add(self, other: "Timing") -> None:
         """Both together."""
         self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
-        self.sum += other.sum
+        self.micros += other.micros
 
 
 class JobFigures(msgspec.Struct):
@@ -103,7 +110,7 @@ class Reading(msgspec.Struct):
 
 
 def _no_times(bounds: Sequence[float]) -> Timing:
-    return Timing([0] * (len(bounds) + 1), 0.0)
+    return Timing([0] * (len(bounds) + 1), 0)
 
 
 def ending_counters(settlement: Settlement) -> tuple[str, ...]:
