@@ -147,7 +147,7 @@ class RestWorkers:
         await self._drop(store, worker)
 
     async def lose(self, worker: RestWorker) -> None:
-        """Its lease has ended in the store: rescue its jobs, also without a coordinator."""
+        """Its lease has ended in the store: rescue what can be rescued now; a coordinator rescues the rest."""
         store = await self._app._ready()
         await self._drop(store, worker)
         await report_rescued(store, await store.leases.rescue(MAX_RESCUED), log_event)
