@@ -6,13 +6,17 @@ import time
 from multiprocessing.synchronize import Barrier
 from random import Random
 
+import msgspec
+
+from windlass.bench.process import BenchFailed
 from windlass.core.jobs.outcome import Done, Policy, decide
 from windlass.core.jobs.retry import Fixed
 from windlass.store.open import open_store
+from windlass.store.postgres.store import PostgresStore
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota
 
-LENGTH = 600_000_000
-START_SECONDS = 60.0
+LENGTH = 3_600_000_000
+START_SECONDS = 300.0
 IN_VAIN = 20
 """Claims without a job after which a claimer ends: another may be in its way."""
 TYPE = "noop"
@@ -20,47 +24,73 @@ TYPE = "noop"
 _processes = multiprocessing.get_context("spawn")
 
 
-def drain(address: str, claimers: int, batch: int) -> float:
-    """Seconds from the first claim to the last completion."""
+class Drained(msgspec.Struct, frozen=True):
+    """What claimers did; moments are those of the machine's monotonic clock."""
+
+    begin: float
+    end: float
+    jobs: int
+    lock_waits: int
+
+    @property
+    def seconds(self) -> float:
+        """From the first claim to the last completion."""
+        return self.end - self.begin
+
+
+def drain(address: str, claimers: int, batch: int, in_vain: int = IN_VAIN) -> Drained:
+    """Until nothing is left; the claimers begin together."""
     barrier = _processes.Barrier(claimers)
-    spans = _processes.SimpleQueue()
+    found = _processes.SimpleQueue()
     each = [
-        _processes.Process(target=_run, args=(address, f"c{number}", batch, barrier, spans))
+        _processes.Process(target=_run, args=(address, f"c{number}", batch, in_vain, barrier, found))
         for number in range(claimers)
     ]
     for process in each:
         process.start()
     for process in each:
         process.join()
-    found = [spans.get() for process in each if process.exitcode == 0]
-    if len(found) < claimers:
-        raise RuntimeError(f"{claimers - len(found)} of {claimers} claimers failed")
-    return float(max(end for _, end in found) - min(begin for begin, _ in found))
+    of_each = [Drained(*found.get()) for process in each if process.exitcode == 0]
+    if len(of_each) < claimers:
+        raise BenchFailed(f"{claimers - len(of_each)} of {claimers} claimers failed")
+    return Drained(
+        min(one.begin for one in of_each),
+        max(one.end for one in of_each),
+        sum(one.jobs for one in of_each),
+        sum(one.lock_waits for one in of_each),
+    )
 
 
 def _run(
-    address: str, runner: str, batch: int, barrier: Barrier, spans: "multiprocessing.SimpleQueue[object]"
+    address: str,
+    runner: str,
+    batch: int,
+    in_vain: int,
+    barrier: Barrier,
+    found: "multiprocessing.SimpleQueue[tuple[float, float, int, int]]",
 ) -> None:
-    asyncio.run(_drain(address, runner, batch, barrier, spans))
+    found.put(asyncio.run(_drain(address, runner, batch, in_vain, barrier)))
 
 
 async def _drain(
-    address: str, runner: str, batch: int, barrier: Barrier, spans: "multiprocessing.SimpleQueue[object]"
-) -> None:
+    address: str, runner: str, batch: int, in_vain: int, barrier: Barrier
+) -> tuple[float, float, int, int]:
     store, policy, dice = open_store(address), Policy(retry=Fixed(base=1, jitter=0)), Random(0)
+    assert isinstance(store, PostgresStore)
     await store.leases.open(LeaseRequest(runner=runner, worker=runner, length=LENGTH))
     await asyncio.to_thread(barrier.wait, START_SECONDS)
     begin = end = time.monotonic()
-    number = in_vain = 0
-    while in_vain < IN_VAIN:
+    number = done = without = 0
+    while without < in_vain:
         number += 1
         quotas = (QueueQuota("default", batch, 0),)
         jobs = await store.jobs.claim(
             ClaimRequest(runner=runner, claim=number, quotas=quotas, types=(TYPE,), limit=batch, free=None)
         )
-        in_vain = 0 if jobs else in_vain + 1
+        without = 0 if jobs else without + 1
         if jobs:
             await store.jobs.settle([decide(job, Done("null"), policy, dice) for job in jobs])
+            done += len(jobs)
             end = time.monotonic()
     await store.close()
-    spans.put((begin, end))
+    return begin, end, done, store._server.conflicts.lock_waits

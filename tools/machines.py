@@ -41,8 +41,11 @@ class Costs(NamedTuple):
 
 ASSUMED = {"PostgreSQL": Costs(0.0008, 0.00012, False), "profile, strict order": Costs(0.0016, 0.00018, False)}
 """Until they are measured: estimates, and marked so in what is printed."""
-REDIS_JOB = 0.00006
-"""Processor seconds of a master per job, claimed and completed; assumed, until `cluster` is measured."""
+ASSUMED_REDIS_JOB = 0.00006
+"""Processor seconds of a master per job, claimed and completed, until `cluster` is measured."""
+REDIS_ROW = "one queue: its master"
+TURNS = {"profile, strict order": 1, "profile, loose order": PARALLEL}
+"""Claims of one queue that run at once; PostgreSQL has no turns."""
 
 
 def batch_seconds(costs: Costs, batch: int, round_trip: float = ROUND_TRIP) -> float:
@@ -63,22 +66,41 @@ def rate(costs: Costs, nodes: int, *, queues: int, turns: int, batch: int = BATC
     return min(asked, locked, processors)
 
 
-def redis_rate(nodes: int, queues: int) -> float:
+def redis_rate(nodes: int, queues: int, job: float = ASSUMED_REDIS_JOB) -> float:
     """Jobs per second of a Redis Cluster: as many masters work as have a queue."""
-    return min(nodes, queues) / REDIS_JOB
+    return min(nodes, queues) / job
+
+
+def on_paper(name: str, costs: Costs, batch: int, claimers: int) -> float:
+    """What the model says of a cell of `round-trips`: one queue, one server, whose processors the claimers share."""
+    asked = claimers * batch / batch_seconds(costs, batch)
+    locked = TURNS[name] * batch / hold_seconds(costs, batch) if name in TURNS else asked
+    return min(asked, locked, 1 / costs.job)
+
+
+def _rows(measure: str) -> Iterable[tuple[str, float]]:
+    """Name and median of the published rows of a measure."""
+    for result in json.loads(RESULTS.read_text()).get("results", []):
+        section = result["section"]
+        for row in section["rows"] if section["name"] == measure else []:
+            rounds = sorted(row["rounds"])
+            yield row["name"], rounds[len(rounds) // 2]
 
 
 def measured() -> dict[str, dict[tuple[int, int], float]]:
     """Profile → (batch, claimers) → jobs per second, from the published figures."""
     found: dict[str, dict[tuple[int, int], float]] = {}
-    for result in json.loads(RESULTS.read_text()).get("results", []):
-        section = result["section"]
-        for row in section["rows"] if section["name"] == "round-trips" else []:
-            profile, _, rest = row["name"].partition(": batches of ")
-            batch, claimers = rest.removesuffix("s").removesuffix(" claimer").split(", ")
-            rounds = sorted(row["rounds"])
-            found.setdefault(profile, {})[int(batch), int(claimers)] = rounds[len(rounds) // 2]
+    for name, rate_found in _rows("round-trips"):
+        profile, _, rest = name.partition(": batches of ")
+        batch, claimers = rest.removesuffix("s").removesuffix(" claimer").split(", ")
+        found.setdefault(profile, {})[int(batch), int(claimers)] = rate_found
     return found
+
+
+def redis_job() -> tuple[float, bool]:
+    """Processor seconds of a master per job, and whether they were measured."""
+    found = [micros / 1e6 for name, micros in _rows("cluster") if name == REDIS_ROW]
+    return (found[0], True) if found else (ASSUMED_REDIS_JOB, False)
 
 
 def fitted(cells: dict[tuple[int, int], float]) -> Costs:
@@ -95,7 +117,7 @@ def lines(costs: Costs) -> Iterable[Line]:
     ways = {"one queue, strict": (1, 1), "one queue, loose": (1, PARALLEL), "12 queues, strict": (QUEUES, 1)}
     for name, (queues, turns) in ways.items():
         yield Line(name, [(nodes, rate(costs, nodes, queues=queues, turns=turns)) for nodes in NODES])
-    yield Line("Redis, 12 queues", [(nodes, redis_rate(nodes, QUEUES)) for nodes in NODES])
+    yield Line("Redis, 12 queues", [(nodes, redis_rate(nodes, QUEUES, redis_job()[0])) for nodes in NODES])
 
 
 def main() -> None:
@@ -106,8 +128,10 @@ def main() -> None:
         said = "measured" if costs.measured else "assumed, not measured yet"
         print(f"{name}: {1e3 * costs.statement:.2f} ms per statement, {1e6 * costs.job:.0f} µs per job ({said})")
         for (batch, claimers), found in sorted(cells.get(name, {}).items()):
-            paper = min(claimers * batch / batch_seconds(costs, batch), 1 / costs.job)
+            paper = on_paper(name, costs, batch, claimers)
             print(f"  batches of {batch}, {claimers} claimers: {found:,.0f} jobs/s, on paper {paper:,.0f}")
+    job, known = redis_job()
+    print(f"Redis: {1e6 * job:.0f} µs of a master per job ({'measured' if known else 'assumed, not measured yet'})")
     title = f"On paper: {ROUND_TRIP * 1e3:g} ms between nodes, batches of {BATCH}"
     PICTURE.write_text(draw(Lines(title, "nodes", "jobs/s", list(lines(costs)))))
     for line in lines(costs):

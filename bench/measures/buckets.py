@@ -1,45 +1,30 @@
 """Buckets: a drain with the YugabyteDB profile on PostgreSQL, by buckets and claimers, against the plain store.
 
 Claimers are processes that claim and complete, without handlers. A snapshot is held open, so that everything that
-ends stays in the indexes: the index entries that claims read show whether they step over what is dead.
+ends stays in the indexes: the index entries that claims read show whether they step over what is dead. One drain is
+of a million jobs: its last claims are at the head of as many dead ones.
 """
 
 import asyncio
-import multiprocessing
-import time
 from collections.abc import Iterator
 
 import asyncpg
 import msgspec
 
+from bench.claimers import Drained, drain
 from bench.context import BenchContext
 from bench.report.figures import Base, Row, Section
+from bench.worker import fill
 from windlass.bench.process import BenchFailed
-from windlass.core.ids import new_id
-from windlass.core.jobs.job import Claimed, NewJob
-from windlass.core.jobs.outcome import Settlement, completed
-from windlass.core.moments import SECOND
-from windlass.store.open import open_store
 from windlass.store.postgres.connection.address import parse_address
-from windlass.store.postgres.store import PostgresStore
-from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota
 
 BUCKETS = (1, 4, 16)
 CLAIMERS = (1, 4, 16)
 BATCH = 100
-FILL = 5_000
-LEASE = 3_600 * SECOND
+PART = 5
+"""Each drain has this part of the jobs of other drains: there are many."""
 UNIT = "jobs/s"
 READ = "SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes WHERE indexrelname = 'jobs_pending'"
-
-
-class Drained(msgspec.Struct):
-    """What one claimer did."""
-
-    jobs: int
-    seconds: float
-    lock_waits: int
-    conflicts: int
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -70,27 +55,34 @@ def cases() -> Iterator[Case]:
         yield Case(claimers, max(BUCKETS), loose=True)
 
 
+LARGE = Case(1, 4)
+"""With a million jobs, too."""
+
+
 def measure(context: BenchContext) -> Section:
     """Each drain once per round, one after the other."""
     if not context.store_bench.targets.snapshots:
         return Section(name="buckets", title="Buckets", rows=[], notes=["Not run: this is for PostgreSQL."])
-    rates: dict[Case, list[float]] = {case: [] for case in cases()}
-    reads: dict[Case, list[float]] = {case: [] for case in cases()}
-    waits: dict[Case, list[float]] = {case: [] for case in cases()}
+    jobs = context.scale.drain // PART
+    found: dict[Case, list[Found]] = {case: [] for case in cases()}
     for _ in context.rounds("buckets"):
         for case in cases():
-            context.progress(f"buckets: {case.name}")
-            with context.store() as url, context.holding_snapshot(url, held=True):
-                rate, read, waited = drain(case, case.address(url), context.scale.drain)
-            rates[case].append(rate)
-            reads[case].append(read)
-            waits[case].append(waited)
+            found[case].append(_measured(context, case, jobs))
+    rates = {case: [each.rate for each in of_case] for case, of_case in found.items()}
     rows = [Row(name=case.name, unit=UNIT, rounds=rates[case], base=_base(case, rates)) for case in cases()]
-    rows += [Row(name=f"{case.name}: index entries per job", unit="", rounds=reads[case]) for case in cases()]
-    rows += [Row(name=f"{case.name}: waits for locks", unit="", rounds=waits[case]) for case in cases()]
+    for case, of_case in found.items():
+        rows.append(Row(name=f"{case.name}: index entries per job", unit="", rounds=[one.read for one in of_case]))
+    for case, of_case in found.items():
+        rows.append(Row(name=f"{case.name}: waits for locks", unit="", rounds=[one.waits for one in of_case]))
+    large = _measured(context, LARGE, context.scale.memory)
+    name = f"{context.scale.memory:,} jobs, {LARGE.name}"
+    rows += [
+        Row(name=name, unit=UNIT, rounds=[large.rate]),
+        Row(name=f"{name}: index entries per job", unit="", rounds=[large.read]),
+    ]
     return Section(
         name="buckets",
-        title=f"Buckets: {context.scale.drain:,} jobs drained under a held snapshot",
+        title=f"Buckets: {jobs:,} jobs drained under a held snapshot",
         rows=rows,
         notes=[
             "The YugabyteDB profile on one PostgreSQL: it shows what the profile costs, not what a cluster gives."
@@ -98,58 +90,36 @@ def measure(context: BenchContext) -> Section:
     )
 
 
+def _measured(context: BenchContext, case: Case, jobs: int) -> "Found":
+    context.progress(f"buckets: {case.name}, {jobs:,} jobs")
+    with context.store() as url, context.holding_snapshot(url, held=True):
+        return measured(case, case.address(url), jobs)
+
+
 def _base(case: Case, rates: dict[Case, list[float]]) -> Base | None:
     plain = Case(case.claimers)
     return None if case == plain else Base(plain.name, rates[plain])
 
 
-def drain(case: Case, address: str, jobs: int) -> tuple[float, float, float]:
-    """Jobs per second, index entries that claims read per job, and waits for locks."""
-    asyncio.run(_fill(address, jobs))
-    with multiprocessing.get_context("spawn").Pool(case.claimers) as pool:
-        before, began = asyncio.run(_entries_read(address)), time.perf_counter()
-        drained = pool.starmap(claim_all, [(address, number) for number in range(case.claimers)])
-        seconds = time.perf_counter() - began
-    done = sum(each.jobs for each in drained)
-    if done != jobs:
-        raise BenchFailed(f"{jobs} jobs were enqueued, {done} were completed")
+class Found(msgspec.Struct, frozen=True):
+    """Of one drain."""
+
+    rate: float
+    read: float
+    """Index entries that claims read per job."""
+    waits: float
+    """For locks."""
+
+
+def measured(case: Case, address: str, jobs: int) -> Found:
+    """Fill and drain."""
+    fill(address, jobs)
+    before = asyncio.run(_entries_read(address))
+    drained: Drained = drain(address, case.claimers, BATCH, in_vain=1)
+    if drained.jobs != jobs:
+        raise BenchFailed(f"{jobs} jobs were enqueued, {drained.jobs} were completed")
     read = asyncio.run(_entries_read(address)) - before
-    return jobs / seconds, read / jobs, float(sum(each.lock_waits for each in drained))
-
-
-def claim_all(address: str, number: int) -> Drained:
-    """Claim and complete until nothing is left, in a process of its own."""
-    return asyncio.run(_claim_all(address, f"runner {number}"))
-
-
-async def _claim_all(address: str, runner: str) -> Drained:
-    store, done, began = open_store(address), 0, time.perf_counter()
-    assert isinstance(store, PostgresStore)
-    await store.leases.open(LeaseRequest(runner=runner, worker=runner, length=LEASE))
-    for number in range(1, 2**31):
-        quotas = (QueueQuota("default", BATCH, 0),)
-        jobs = await store.jobs.claim(
-            ClaimRequest(runner=runner, claim=number, quotas=quotas, types=("noop",), limit=BATCH, free=None)
-        )
-        if not jobs:
-            break
-        await store.jobs.settle([_settlement(job) for job in jobs])
-        done += len(jobs)
-    conflicts = store._server.conflicts
-    await store.close()
-    return Drained(done, time.perf_counter() - began, conflicts.lock_waits, conflicts.repeated)
-
-
-def _settlement(job: Claimed) -> Settlement:
-    return completed(job, "null", 0)
-
-
-async def _fill(address: str, jobs: int) -> None:
-    store = open_store(address)
-    for start in range(0, jobs, FILL):
-        some = range(min(FILL, jobs - start))
-        await store.jobs.enqueue([NewJob(id=new_id(), type="noop", payload="{}") for _ in some])
-    await store.close()
+    return Found(jobs / drained.seconds, read / jobs, float(drained.lock_waits))
 
 
 async def _entries_read(address: str) -> int:

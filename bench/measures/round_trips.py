@@ -28,7 +28,7 @@ def measure(context: BenchContext) -> Section:
     with context.store() as address:
         if not address.startswith("postgresql:"):
             return Section(name="round-trips", title=title, rows=[], notes=["Not run: for PostgreSQL only."])
-    most = max(context.scale.drain // 10, 100)
+    most = max(context.scale.drain // 20, 100)
     rates: dict[tuple[str, int, int], list[float]] = {}
     for _ in context.rounds("round trips"):
         for name, batch, claimers in _cells():
@@ -36,7 +36,7 @@ def measure(context: BenchContext) -> Section:
             jobs = min(most, batch * claimers * BATCHES_EACH)
             with context.store() as address, _away(address + PROFILES[name]) as far:
                 fill(address + PROFILES[name], jobs)
-                rates.setdefault((name, batch, claimers), []).append(jobs / drain(far, claimers, batch))
+                rates.setdefault((name, batch, claimers), []).append(jobs / drain(far, claimers, batch).seconds)
     return Section(name="round-trips", title=title, rows=_rows(rates), charts=_charts(rates), notes=NOTES)
 
 

@@ -135,7 +135,7 @@ class PostgresBench:
             return jobs / (whole if with_making else inserting)
 
     def bare_commits(self, jobs: int) -> float:
-        """A prepared INSERT and its commit for every job."""
+        """A prepared INSERT with NOTIFY and its commit for every job."""
         with self._bare() as dsn:
             return jobs / _wait(bare.insert_one_by_one(dsn, jobs))
 

@@ -40,7 +40,8 @@ COMPLETE = """WITH d AS (SELECT * FROM unnest($1::uuid[], $2::smallint[]) u(id,a
  now(),worker,NULL,last_error,created_at FROM gone"""
 BULK = """INSERT INTO l_jobs(id, queue, kind, payload)
 SELECT i, 'q', 'k', p::jsonb FROM unnest($1::uuid[], $2::text[]) u(i, p)"""
-ONE = "INSERT INTO l_jobs(id, queue, kind, payload) VALUES($1, 'q', 'k', $2)"
+ONE = """WITH made AS (INSERT INTO l_jobs(id, queue, kind, payload) VALUES($1, 'q', 'k', $2) RETURNING id)
+SELECT pg_notify('bare', '') FROM made"""
 PAYLOAD = json.dumps({"n": 1, "s": "x" * 64})
 BATCH = 200
 CHUNK = 1000
@@ -126,7 +127,7 @@ async def insert_in_bulk(dsn: str, jobs: int) -> tuple[float, float]:
 
 
 async def insert_one_by_one(dsn: str, jobs: int) -> float:
-    """A prepared INSERT and its flushed commit for every job: seconds."""
+    """A prepared INSERT with NOTIFY and its flushed commit for every job: seconds."""
     connection = await asyncpg.connect(dsn)
     insert, rows = await connection.prepare(ONE), make(jobs)
     began = time.perf_counter()

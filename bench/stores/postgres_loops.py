@@ -16,11 +16,9 @@ import asyncpg
 import msgspec
 from uuid_utils import uuid7
 
-from bench.stores.postgres_bare import Loop, on_uvloop
+from bench.stores.postgres_bare import ONE, Loop, on_uvloop
 
 CHANNEL = "bare"
-WAKE = """WITH made AS (INSERT INTO l_jobs(id, queue, kind, payload) VALUES($1, 'q', 'k', $2) RETURNING id)
-SELECT pg_notify('bare', '') FROM made"""
 
 
 class Drained(msgspec.Struct, frozen=True):
@@ -66,7 +64,7 @@ async def listen(dsn: str, jobs: int) -> list[float]:
 async def produce(dsn: str, jobs: int) -> int:
     """Enqueue with the pauses that all producers make: INSERT and NOTIFY, one statement, one flushed commit."""
     connection = await asyncpg.connect(dsn)
-    wake, pauses = await connection.prepare(WAKE), random.Random(1)
+    wake, pauses = await connection.prepare(ONE), random.Random(1)
     await _ready()
     for _ in range(jobs):
         await asyncio.sleep(pauses.uniform(0.05, 0.15))

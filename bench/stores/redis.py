@@ -28,7 +28,7 @@ from windlass.store.redis.connection.address import Kind, parse_address
 from windlass.store.redis.records.keys import KeyMap
 from windlass.store.redis.records.record import A
 from windlass.store.redis.roles import RedisStats
-from windlass.store.redis.verbs.stats import RedisSampleStore
+from windlass.store.redis.verbs.samples import RedisSampleStore
 from windlass.store.samples import SampleTables
 
 CHUNK = 10_000
