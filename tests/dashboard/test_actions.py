@@ -58,6 +58,42 @@ def test_all_that_match_are_retried_in_the_background(browser: Browser, site: Si
 
 
 @on_stores
+def test_a_selection_is_changed_and_run_now(browser: Browser, site: Site) -> None:
+    jobs = [site.enqueue("mail.welcome", {"payload": n}, delay="1h") for n in range(3)]
+    browser.open("/jobs?status=scheduled")
+    for id_ in jobs[:2]:
+        browser.find(f"input[value='{id_}']").click()
+    browser.press("Change")
+    assert "Change 2 jobs?" in browser.text
+    browser.press("Change 2 jobs")
+    assert "give a queue, a priority or a time" in browser.text
+    browser.enter("input[name=new_priority]", "high")
+    browser.press("Change 2 jobs")
+    assert browser.find("#wrong-new_priority").text == "must be a whole number, not 'high'"
+    browser.enter("input[name=new_priority]", "-3")
+    browser.press("Change 2 jobs")
+    assert "2 jobs changed." in browser.text
+    assert [site.app.jobs.get(id_).priority for id_ in jobs] == [-3, -3, 0]
+    browser.find(f"input[value='{jobs[0]}']").click()
+    browser.press("Run now")
+    browser.press("Run 1 job now")
+    assert "1 job made to run now." in browser.text
+    site.until_status(jobs[0], "completed")
+
+
+@on_stores
+def test_all_that_match_are_changed_in_the_background(browser: Browser, site: Site) -> None:
+    jobs = [site.enqueue("mail.welcome", {"payload": n}, delay="1h") for n in range(3)]
+    browser.open("/jobs?status=scheduled&type=mail.welcome")
+    browser.run("document.getElementById('which').value = 'matching'")
+    browser.press("Change")
+    browser.enter("input[name=new_queue]", "images")
+    browser.press("Change them")
+    until(lambda: "3 of 3 jobs, 100%" in browser.text, "the page of the action shows its progress")
+    assert {site.app.jobs.get(id_).queue for id_ in jobs} == {"images"}
+
+
+@on_stores
 def test_a_large_number_must_be_typed(browser: Browser, site: Site) -> None:
     for n in range(101):
         site.enqueue("mail.welcome", {"payload": n}, delay="1h")

@@ -53,7 +53,7 @@ def test_a_job_shows_its_history_its_attempts_and_its_contents(browser: Browser,
     assert "3 of 3" in browser.text
     browser.open(f"/jobs/{later}")
     assert "Why it does not run" in browser.text
-    assert browser.find("time[data-form=ago]").text.startswith("in 1 h")
+    assert browser.find("time[data-form=ago]").text.startswith("in 1h")
 
 
 @on_sqlite

@@ -5,14 +5,17 @@ from typing import Any
 
 import pytest
 
+from windlass.core.graphs.tree import FlowEdge, FlowNode
 from windlass.core.jobs.job import Attempt, Job
 from windlass.core.search_text import Search, parse_search, search_text
 from windlass.core.stats.meter import Meter, Recent
 from windlass.core.status import Status
 from windlass.server.api import job_list
+from windlass.server.dashboard.figures.graph import graph_picture
 from windlass.server.dashboard.figures.history import band, phases
 from windlass.server.dashboard.figures.plots import Line, Window, bars, lines
 from windlass.server.dashboard.figures.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
+from windlass.server.dashboard.flows import make_row
 from windlass.server.dashboard.render import clocks, make_templates, number, rate, span
 from windlass.server.dashboard.troubles import State, troubles
 from windlass.store.records import WorkerInfo
@@ -161,3 +164,30 @@ def test_a_search_that_ended_at_an_id_without_a_time_names_no_moment() -> None:
     moment = job_list._moment("01a1ecdc-7605-756a-87ee-27a4eee45489")
     assert moment is not None
     assert moment.year == 2026
+
+
+def test_an_edge_that_passes_a_level_does_not_run_through_its_box() -> None:
+    def node(name: str, *after: FlowEdge) -> FlowNode:
+        return FlowNode(id=name, name=name, type=name, queue="q", status=Status.PENDING, after=after)
+
+    first, second = node("a"), node("b", FlowEdge("a", "completed"))
+    third = node("c", FlowEdge("b", "completed"), FlowEdge("a", "dead"))
+    straight, drawn = graph_picture([first, second]), graph_picture([first, second, third])
+    assert drawn.width > straight.width, "there is room for it beside the boxes"
+    assert 'class="edge dead" d="M166 38C226 38 226 206 166 206"' in drawn.svg
+    assert 'class="edge completed" d="M91 60C91 80 91 80 91 100"' in drawn.svg
+
+
+def test_a_job_of_a_flow_waited_for_what_it_depends_on() -> None:
+    due, end = NOW + timedelta(seconds=9), NOW + timedelta(seconds=11)
+    ran = Attempt(attempt=1, outcome="completed", claimed_at=due, started_at=due, ended_at=end)
+    job = _job(status=Status.COMPLETED, created_at=NOW, flow="f", run_at=due, attempts=(ran,), finished_at=end)
+    first = phases(job, end)[0]
+    assert (first.status, first.text) == ("blocked", "waited for what it depends on")
+
+
+def test_the_reason_of_a_node_names_other_nodes() -> None:
+    reason = "its parent a1 is dead"
+    node = FlowNode(name="ship", id="b2", type="t", queue="q", status=Status.CANCELLED, reason=reason)
+    assert make_row(node, {"a1": "charge"}).reason == "its parent charge is dead"
+    assert make_row(node, {}).reason == reason

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import Client, enqueue
+from tests.server.conftest import Client, Connect, enqueue
 from windlass import App
 from windlass.client.verbs import actions
 from windlass.coordinator.duties import ContinueActions
@@ -74,6 +74,32 @@ async def test_finished_jobs_are_deleted_by_an_action(api: Client, app: App) -> 
     action = await app.actions.astart("delete", {"status": "cancelled"})
     assert (await app.actions.arun(action.id)).changed == 2
     assert [job.id for job in (await app.jobs.alist()).items] == [ids[2]]
+
+
+async def test_waiting_jobs_are_changed_and_run_by_an_action(api: Client, app: App) -> None:
+    ids = [(await app.aenqueue("mail.welcome", {"user_id": n}, delay="1h")).id for n in range(3)]
+    body = {"verb": "change", "type": "mail.welcome", "change": {"priority": 7, "queue": "slow"}, "expected": 3}
+    started = (await api.post("/actions", json=body)).json()
+    assert (started["expected"], (await app.actions.arun(started["id"])).changed) == (3, 3)
+    assert {(job.priority, job.queue) for job in (await app.jobs.alist()).items} == {(7, "slow")}
+    action = await app.actions.astart("run", {"queue": "slow"})
+    assert (await app.actions.arun(action.id)).changed == 3
+    assert [(await app.jobs.aget(id_)).status for id_ in ids] == ["pending"] * 3
+    audited = [entry.after for entry in (await app.audit.alist()).items if entry.action == "jobs.change"]
+    assert audited == [{"action": started["id"], "priority": 7, "queue": "slow"}]
+
+
+async def test_an_action_that_changes_names_what_and_stays_within_the_token(
+    api: Client, app: App, connect: Connect
+) -> None:
+    for verb, change in (("change", None), ("change", {}), ("cancel", {"priority": 1})):
+        answer = await api.post("/actions", json={"verb": verb, "all": True, "change": change})
+        assert (answer.status_code, answer.json()["field"]) == (422, "change")
+    with pytest.raises(InvalidOption, match="change"):
+        await app.actions.astart("change", {"queue": "mail"}, change={"payload": {}})
+    limited = await connect("operate", queues=["mail"])
+    body = {"verb": "change", "queue": "mail", "change": {"queue": "other"}}
+    assert (await limited.post("/actions", json=body)).status_code == 403
 
 
 async def test_an_unknown_verb_or_action_is_refused(api: Client, app: App) -> None:

@@ -11,11 +11,13 @@ from windlass.blobs.offload import Offload
 from windlass.client.groups.waking import cancel_jobs
 from windlass.client.runtime.offloaded import drop_blobs
 from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.action_change import action_change, said_change
 from windlass.client.verbs.audit import Actor, current_actor
 from windlass.client.verbs.filters import describe_filter, job_filter
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.payloads import drop_payloads
 from windlass.core.ids import JobId, is_id, new_id
+from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
 from windlass.core.jobs.version import ANY_VERSION, Versions
@@ -31,7 +33,7 @@ RETENTION: Micros = 30 * DAY
 PAGE = 500
 ABANDONED: Micros = 15 * SECOND
 """A running action without a step for this long has lost its process: any other may continue it."""
-ActionVerb = Literal["retry", "cancel", "delete"]
+ActionVerb = Literal["retry", "cancel", "delete", "run", "change"]
 State = Literal["running", "stopping", "done", "stopped"]
 
 
@@ -52,6 +54,8 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     by: Actor
     reason: str = ""
+    change: JobChange | None = None
+    expected: int | None = None
     state: State = "running"
     seen: int = 0
     changed: int = 0
@@ -72,6 +76,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that were looked at, within its limits."""
     changed: int
     """Jobs that the verb changed; it does not apply to jobs in another status."""
+    expected: int | None = None
+    """Jobs that matched when it was started; None: not counted."""
     created_at: datetime
     updated_at: datetime
     queues: tuple[str, ...] = ()
@@ -93,11 +99,14 @@ class Actions(Verbs):
         reason: str = "cancelled by an operator",
         rights: Rights | None = None,
         error: str | None = None,
+        change: Mapping[str, Any] | None = None,
+        expected: int | None = None,
     ) -> Action:
         """Store an action on all jobs that match (the filters of `jobs.list`); `run` or a coordinator does it.
 
         With `rights`, only on jobs that those cover; with `error`, only on jobs whose last error is of this type
-        ("": on those without one).
+        ("": on those without one). `change` is what the verb `change` sets: priority, queue, and delay or run_at.
+        `expected` is how many jobs match, for its progress.
         """
         if verb not in get_args(ActionVerb):
             raise InvalidOption("verb", f"{verb!r:.100} is not one of {', '.join(get_args(ActionVerb))}")
@@ -109,11 +118,13 @@ class Actions(Verbs):
             error=None if error is None else check_reason(error, "error"),
             by=current_actor(self._home.actor),
             reason=check_reason(reason),
+            change=action_change(verb, change),
+            expected=expected,
             beat=_now(),
         )
         id_ = new_id()
         await (await self._home._ready()).documents.add(KIND, id_, _text(stored), RETENTION)
-        await self._audit(f"jobs.{verb}", _described(stored), after={"action": id_})
+        await self._audit(f"jobs.{verb}", _described(stored), after={"action": id_, **said_change(stored.change)})
         return await self.aget(id_)
 
     async def aget(self, id: str) -> Action:
@@ -238,6 +249,10 @@ async def _apply(
             return await store.operator.retry(ids, versions)
         case "cancel":
             return await cancel_jobs(store.operator, ids, stored.reason, versions)
+        case "run":
+            return await store.operator.run_now(ids, versions)
+        case "change":
+            return await store.operator.change(ids, stored.change or JobChange(), versions)
         case "delete":
             moved = await store.operator.delete(ids, versions)
             await drop_payloads(store.documents, moved)
@@ -263,6 +278,7 @@ def _action(document: Document) -> Action:
         state=stored.state,
         seen=stored.seen,
         changed=stored.changed,
+        expected=stored.expected,
         created_at=to_datetime(document.created_at),
         updated_at=to_datetime(stored.beat),
         queues=stored.queues,

@@ -115,12 +115,5 @@ async def trim_entries(documents: DocumentStore) -> None:
 
 def _entry(document: Document) -> AuditEntry:
     stored = _decoder.decode(document.data)
-    return AuditEntry(
-        id=document.id,
-        at=to_datetime(document.created_at),
-        actor=stored.actor,
-        action=stored.action,
-        target=stored.target,
-        before=stored.before,
-        after=stored.after,
-    )
+    at = to_datetime(document.created_at)
+    return AuditEntry(id=document.id, at=at, **msgspec.structs.asdict(stored))

@@ -96,8 +96,9 @@ class Flows(Verbs):
     async def aretry(self, id: JobRef) -> Flow:
         """Run the dead and cancelled members of a group, or nodes of a graph, again; what follows waits again.
 
-        Completed members and nodes stay, and so do callbacks that have run and nodes that are skipped. An
-        abandoned group is open again, so that its producer can go on.
+        Completed members and nodes stay, and so do callbacks that have completed and nodes that are skipped. `then`
+        of a completed group runs again if it is dead. An abandoned group is open again, so that its producer can go
+        on.
         """
         store = await self._home._ready()
         job = await self._look(store.operator, id)

@@ -1,6 +1,6 @@
 """app.queues: verbs on queues, each also with the prefix `a`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Unpack
 
 from windlass.client.groups.waking import cancel_jobs
@@ -13,7 +13,7 @@ from windlass.core.names import check_name
 from windlass.core.status import WAITING, Status
 from windlass.core.suggest import suggest
 from windlass.errors import InvalidOption, QueueNotFound
-from windlass.store.contract import OperatorStore, Store
+from windlass.store.contract import OperatorStore, QueueStore
 from windlass.store.records import JobFilter, Transition
 
 PURGED = "purged"
@@ -50,11 +50,6 @@ class Queues(Verbs):
         await self._audit("queue.add", name)
         return queue
 
-    async def _store_of(self, name: str) -> Store:
-        """The store, if it has this queue: a misspelt name must not succeed."""
-        await self.aget(name)
-        return await self._home._ready()
-
     async def _by_name(self) -> dict[str, Queue]:
         return {queue.name: queue for queue in await self.alist()}
 
@@ -90,30 +85,25 @@ class Queues(Verbs):
     async def apause(self, name: str, length: Duration | None = None, *, version: str | None = None) -> Queue:
         """Stop claims from it, for a time or until resumed; running jobs go on."""
         micros = None if length is None else duration(length, "length")
-        before = await self.aget(name)
-        queue = await (await self._home._ready()).queues.pause(name, micros, version)
-        await self._audit("queue.pause", name, before=_state(before), after=_state(queue))
-        return queue
+        return await self._turn("pause", name, lambda queues: queues.pause(name, micros, version))
 
     async def aresume(self, name: str, *, version: str | None = None) -> Queue:
         """Resume claims from it."""
-        before = await self.aget(name)
-        queue = await (await self._home._ready()).queues.resume(name, version)
-        await self._audit("queue.resume", name, before=_state(before), after=_state(queue))
-        return queue
+        return await self._turn("resume", name, lambda queues: queues.resume(name, version))
 
     async def aclose(self, name: str, *, version: str | None = None) -> Queue:
         """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
-        before = await self.aget(name)
-        queue = await (await self._home._ready()).queues.close(name, version)
-        await self._audit("queue.close", name, before=_state(before), after=_state(queue))
-        return queue
+        return await self._turn("close", name, lambda queues: queues.close(name, version))
 
     async def aopen(self, name: str, *, version: str | None = None) -> Queue:
         """Accept new jobs again."""
+        return await self._turn("open", name, lambda queues: queues.open(name, version))
+
+    async def _turn(self, verb: str, name: str, turn: Callable[[QueueStore], Coroutine[Any, Any, Queue]]) -> Queue:
+        """Pause, resume, close or open a queue that exists: a misspelt name must not succeed."""
         before = await self.aget(name)
-        queue = await (await self._home._ready()).queues.open(name, version)
-        await self._audit("queue.open", name, before=_state(before), after=_state(queue))
+        queue = await turn((await self._home._ready()).queues)
+        await self._audit(f"queue.{verb}", name, before=_state(before), after=_state(queue))
         return queue
 
     async def apurge(self, name: str) -> int:
@@ -122,7 +112,8 @@ class Queues(Verbs):
         Running jobs go on; one that starts at this moment is asked to stop, and not counted. Each page of jobs is
         cancelled atomically, the whole is not: close the queue first to keep new jobs out.
         """
-        store = await self._store_of(name)
+        await self.aget(name)
+        store = await self._home._ready()
         wanted = JobFilter(queue=name, status=tuple(sorted(WAITING)))
         count = await each_page(store.operator, wanted, _purge)
         await self._audit("queue.purge", name, after={"jobs": count})

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from windlass.client.app import App
 from windlass.client.verbs.actions import Action, ActionNotFound, ActionVerb
@@ -41,10 +43,23 @@ class JobFilterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         return found
 
 
+class ActionChange(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What `change` sets in all jobs that match."""
+
+    priority: int | UnsetType = UNSET
+    queue: str | UnsetType = UNSET
+    delay: float | UnsetType = UNSET
+    run_at: datetime | UnsetType = UNSET
+
+
 class NewAction(JobFilterBody, forbid_unknown_fields=True, kw_only=True):
     """A verb on all jobs that match."""
 
     verb: ActionVerb
+    change: ActionChange | None = None
+    """Required by the verb `change`."""
+    expected: int | None = None
+    """How many jobs match, for its progress."""
 
 
 class ActionList(msgspec.Struct):
@@ -81,7 +96,12 @@ class ActionRunner:
 
 async def start_action(call: Call) -> Answer:
     """Start an action; 202 with its record, which has its progress."""
-    return await _start(call, call.body.verb)
+    body: NewAction = call.body
+    given = {} if body.change is None else msgspec.structs.asdict(body.change)
+    change = {name: value for name, value in given.items() if value is not UNSET}
+    if "queue" in change:
+        call.caller.need_queue(change["queue"])
+    return await _start(call, body.verb, change=change or None, expected=body.expected)
 
 
 async def retry_jobs(call: Call) -> Answer:
@@ -94,10 +114,10 @@ async def cancel_jobs(call: Call) -> Answer:
     return await _start(call, "cancel")
 
 
-async def _start(call: Call, verb: ActionVerb) -> Answer:
+async def _start(call: Call, verb: ActionVerb, **more: Any) -> Answer:
     body: JobFilterBody = call.body
     action = await call.app.actions.astart(
-        verb, body.wanted, reason=body.reason, rights=call.caller.rights, error=body.error
+        verb, body.wanted, reason=body.reason, rights=call.caller.rights, error=body.error, **more
     )
     call.state.actions.start(action.id)
     return Answer(action, 202, {"location": f"/api/v1/actions/{action.id}"})

@@ -8,6 +8,16 @@ TYPED_FROM = 100
 """From this many jobs on, the number must be typed."""
 
 
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """A text field of a confirmation."""
+
+    name: str
+    label: str
+    value: str = ""
+    example: str = ""
+    error: str = ""
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change that waits for a confirmation."""
 
@@ -20,6 +30,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     jobs: tuple[str, ...] = ()
     """The first of the jobs, to be listed."""
+    inputs: tuple[Input, ...] = ()
+    """What is to be filled in besides."""
 
     @property
     def must_type(self) -> bool:
@@ -33,10 +45,12 @@ def confirm(view: View, action: str, change: Change) -> Reply | None:
     wrong = ""
     if view.given("confirmed"):
         typed = view.given("typed").replace(",", "").strip()
-        if not change.must_type or typed == expected:
+        if change.must_type and typed != expected:
+            wrong = f"the number is {expected}; you typed {typed[:20] or 'nothing'}"
+        elif not any(each.error for each in change.inputs):
             return None
-        wrong = f"the number is {expected}; you typed {typed[:20] or 'nothing'}"
-    kept = [(name, value) for name, values in view.form.items() for value in values if name not in _OWN]
+    own = {*_OWN, *(each.name for each in change.inputs)}
+    kept = [(name, value) for name, values in view.form.items() for value in values if name not in own]
     context = {"change": change, "action": action, "fields": kept, "wrong": wrong}
     return Shown("confirm.html", change.question, context)
 

@@ -34,6 +34,7 @@ async def act_on_group(view: View) -> Reply:
     if (asked := confirm(view, f"/dead/{verb}", _question(verb, group, found.complete))) is not None:
         return asked
     body = NewAction(verb=verb, status=[Status.DEAD], type=type_, error=error)  # type: ignore[arg-type]
+    body.expected = group.count if found.complete else None
     action = (await view.ask(start_action, body=body)).body
     return Moved(f"/actions/{action.id}")
 

@@ -1,9 +1,12 @@
 """Flows: the list, and one flow as a graph."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from windlass.core.graphs.drawing import end_of
 from windlass.core.graphs.tree import FlowNode
+from windlass.core.ids import JobId
 from windlass.core.tokens import Scope
 from windlass.server.api.flows import (
     MAX_SHOWN,
@@ -37,6 +40,7 @@ class Row(msgspec.Struct, frozen=True):
 
     node: FlowNode
     end: str
+    reason: str
     after: tuple[str, ...]
     more: int
     """How many more nodes it waits for."""
@@ -56,7 +60,8 @@ async def show_flow(view: View) -> Reply:
     path, ends = f"/flows/{flow.id}", sorted({end_of(node) for node in flow.nodes})
     chosen = view.asked("status") if view.asked("status") in ends else ""
     wanted = [node for node in flow.nodes if chosen in ("", end_of(node))]
-    rows, pages = paged(view, path, [_row(node) for node in wanted])
+    names = {node.id: node.name for node in flow.nodes}
+    rows, pages = paged(view, path, [make_row(node, names) for node in wanted])
     if chosen:
         pages = {name: to and f"{to}{'&' if '?' in to else '?'}status={chosen}" for name, to in pages.items()}
     verbs = [
@@ -77,9 +82,11 @@ async def show_flow(view: View) -> Reply:
     return Shown("flow.html", f"Flow {flow.name or flow.id}", context)
 
 
-def _row(node: FlowNode) -> Row:
+def make_row(node: FlowNode, names: Mapping[JobId, str]) -> Row:
+    """The row of a node; its reason has the names of other nodes instead of their ids."""
     after = [f"{edge.node} {edge.when}" for edge in node.after]
-    return Row(node, end_of(node), tuple(after[:MAX_NAMES]), max(0, len(after) - MAX_NAMES))
+    reason = " ".join(names.get(word, word) for word in (node.reason or "").split(" "))
+    return Row(node, end_of(node), reason, tuple(after[:MAX_NAMES]), max(0, len(after) - MAX_NAMES))
 
 
 async def act_on_flow(view: View) -> Reply:

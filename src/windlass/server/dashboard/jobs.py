@@ -1,4 +1,4 @@
-"""Jobs: a list with filters in the URL, and actions on a selection or on all that match."""
+"""Jobs: a list with filters in the URL."""
 
 from typing import Any
 
@@ -7,37 +7,18 @@ import msgspec
 from windlass.client.verbs.by_time import end_of_times
 from windlass.client.verbs.search import FAILURES
 from windlass.core.search_text import Search, make_search, parse_search, search_fields, search_text
-from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
-from windlass.core.tokens import Scope
-from windlass.errors import InvalidInput, JobNotFound, WindlassError
-from windlass.server.api.actions import NewAction, start_action
+from windlass.core.status import Status
+from windlass.errors import InvalidInput
 from windlass.server.api.job_list import JobQuery
-from windlass.server.api.jobs import (
-    DeleteQuery,
-    FindQuery,
-    FoundId,
-    JobList,
-    RetryRequest,
-    cancel_job,
-    find_job,
-    get_job,
-    list_jobs,
-    retry_job,
-)
-from windlass.server.api.stats import MAX_COUNT, JobCount
-from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.api.jobs import FindQuery, FoundId, JobList, find_job, get_job, list_jobs
+from windlass.server.api.stats import JobCount
+from windlass.server.dashboard.many_jobs import DONE, LABELS, VERBS, jobs_in_words
 from windlass.server.dashboard.numbers import count, counted
-from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link
 from windlass.server.operation import MissingScope
-from windlass.server.problem import Refused
 
 PAGE_SIZE = 50
-MAX_SELECTED = 200
-VERBS = {"cancel": LIVE, "retry": RETRYABLE, "delete": FINISHED}
-"""Verbs for many jobs, and the statuses that they apply to."""
-DONE = {"cancel": "cancelled", "retry": "retried", "delete": "deleted"}
 _OF_PAGE = ("q", "cursor", "said")
-_FILTERS = ("status", "type", "queue", "tenant", "tag", "parent", "schedule")
 
 
 async def show_jobs(view: View) -> Reply:
@@ -74,7 +55,7 @@ async def _context(view: View, asked: Search, query: JobQuery, found: JobList, p
         "count": found_count,
         "counted": counted(found_count) if found_count else "",
         "problem": problem,
-        "verbs": [verb for verb, on in VERBS.items() if not query.status or set(query.status) & on],
+        "verbs": [(verb, LABELS[verb]) for verb, on in VERBS.items() if not query.status or set(query.status) & on],
         "said": _said(view.asked("said")),
     }
 
@@ -119,93 +100,6 @@ def _tabs(asked: Search) -> list[tuple[str, str, bool]]:
     return every + [(str(each), link("/jobs", **fields, status=str(each)), now == [each]) for each in Status]
 
 
-async def change_jobs(view: View) -> Reply:
-    """Act on the selected jobs, or on all that match; asks first, with the count."""
-    verb = view.given("verb")
-    if verb not in VERBS:
-        raise unknown_verb(verb)
-    if view.given("which") == "matching":
-        return await _change_matching(view, verb)
-    ids = view.form.get("id", ())[:MAX_SELECTED]
-    back = link("/jobs", **search_fields(parse_search(view.given("search"))))
-    if not ids:
-        raise Refused(422, "nothing_selected", "no job is selected: tick some, or act on all that match")
-    question = Change(
-        question=f"{verb.capitalize()} {_jobs(len(ids))}?",
-        button=f"{verb.capitalize()} {_jobs(len(ids))}",
-        count=len(ids),
-        back=back,
-        danger=verb != "retry",
-        jobs=tuple(ids[:10]),
-    )
-    if (asked := confirm(view, "/jobs", question)) is not None:
-        return asked
-    done = sum([await _change_one(view, verb, id_) for id_ in ids])
-    return Moved(_with(back, f"{verb}.{done}.{len(ids) - done}"))
-
-
-async def _change_one(view: View, verb: str, id_: str) -> bool:
-    """Whether the verb applied to this job."""
-    try:
-        match verb:
-            case "retry":
-                await view.ask(retry_job, id=id_, body=RetryRequest())
-            case "cancel":
-                await view.ask(cancel_job, id=id_, query=DeleteQuery())
-            case _:
-                await view.ask(cancel_job, id=id_, query=DeleteQuery(purge=True))
-    except JobNotFound:
-        return False
-    except WindlassError as error:
-        if error.code not in ("not_allowed_now", "key_conflict"):
-            raise
-        return False
-    return True
-
-
-async def _change_matching(view: View, verb: str) -> Reply:
-    """Start an action on all jobs that match the filter of the list."""
-    if view.given("unindexed"):
-        raise Refused(422, "not_by_search", "no index covers this search: tick the jobs, or act on a filter")
-    filters = _filters_of_form(view)
-    applies = sorted(VERBS[verb])
-    statuses = [each for each in filters.get("status", []) if each in applies] if view.given("status") else applies
-    if not statuses:
-        raise Refused(422, "nothing_selected", f"{verb} applies to jobs that are {', '.join(applies)}")
-    wanted = {**filters, "status": tuple(statuses)}
-    found = await count(view, wanted, MAX_COUNT)
-    question = Change(
-        question=f"{verb.capitalize()} {counted(found)} jobs that match {_words(filters)}?",
-        button=f"{verb.capitalize()} them",
-        count=found.count,
-        back=link("/jobs", **filters),
-        danger=verb != "retry",
-        detail=f"It applies to jobs that are {', '.join(statuses)}, and runs in the background: "
-        "you can watch it and stop it.",
-    )
-    if (asked := confirm(view, "/jobs", question)) is not None:
-        return asked
-    body = NewAction(verb=verb, **{**filters, "status": [Status(each) for each in statuses]})  # type: ignore[arg-type]
-    action = (await view.ask(start_action, body=body)).body
-    return Moved(f"/actions/{action.id}")
-
-
-def _filters_of_form(view: View) -> dict[str, Any]:
-    found: dict[str, Any] = {name: view.given(name) for name in _FILTERS if view.given(name)}
-    if "status" in found:
-        found["status"] = [each for each in found["status"].split(",") if each in set(Status)]
-    return {name: value for name, value in found.items() if value}
-
-
-def _words(filters: dict[str, Any]) -> str:
-    said = [f"{name}:{','.join(value) if isinstance(value, list) else value}" for name, value in filters.items()]
-    return " ".join(said) or "every job"
-
-
-def _with(path: str, said: str) -> str:
-    return f"{path}{'&' if '?' in path else '?'}said={said}"
-
-
 class Said(msgspec.Struct, frozen=True):
     """What an action on a selection did."""
 
@@ -218,14 +112,7 @@ def _said(code: str) -> Said | None:
     parts = code.split(".")
     if len(parts) != 3 or parts[0] not in DONE or not all(each.isdecimal() and len(each) < 6 for each in parts[1:]):
         return None
-    return Said(f"{_jobs(int(parts[1]))} {DONE[parts[0]]}.", int(parts[2]))
+    return Said(f"{jobs_in_words(int(parts[1]))} {DONE[parts[0]]}.", int(parts[2]))
 
 
-def _jobs(count: int) -> str:
-    return f"{count:,} {'job' if count == 1 else 'jobs'}"
-
-
-PAGES = (
-    Page(path="/jobs", handler=show_jobs),
-    Page(path="/jobs", method="POST", handler=change_jobs, scope=Scope.OPERATE),
-)
+PAGES = (Page(path="/jobs", handler=show_jobs),)

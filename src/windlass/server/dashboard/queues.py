@@ -34,6 +34,8 @@ from windlass.server.dashboard.render import span
 RECENT_SECONDS = 300.0
 SPARK_SECONDS, SPARK_POINTS = 3600.0, 30
 ENDS = (("", "until resumed"), ("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), ("24h", "24 hours"))
+MIN_BAND = 0.8
+"""Percent of the width that a status has at least, so that one running job is seen beside thousands."""
 DEPTH = ("running", "pending", "failed", "blocked", "scheduled")
 FIELDS = {
     "max_concurrency": "Jobs at once",
@@ -223,7 +225,7 @@ def depth_band(jobs: dict[str, int], largest: int) -> Markup:
     shapes, x = [], 0.0
     for status in DEPTH:
         if count := jobs.get(status, 0):
-            width = 100 * count / max(1, largest)
+            width = max(MIN_BAND, 100 * count / max(1, largest))
             shapes.append(
                 Markup('<rect class="bar {}" x="{}" width="{}" height="10"><title>{} {}</title></rect>').format(
                     status, f"{x:.2f}", f"{width:.2f}", f"{count:,}", status

@@ -103,7 +103,7 @@ def rate(per_second: float) -> str:
 
 def share(part: float, whole: float) -> str:
     """A part of a whole, in percent."""
-    return "–" if not whole else f"{100 * part / whole:.3g} %"
+    return "–" if not whole else f"{100 * part / whole:.3g}%"
 
 
 def sentence(text: str | None) -> str:

@@ -21,6 +21,7 @@ from windlass.server.dashboard import (
     flows,
     job,
     jobs,
+    many_jobs,
     overview,
     queues,
     schedules,
@@ -41,6 +42,7 @@ from windlass.server.problem import Problem, Refused
 PAGES: tuple[Page, ...] = (
     *overview.PAGES,
     *jobs.PAGES,
+    *many_jobs.PAGES,
     *job.PAGES,
     *enqueue.PAGES,
     *queues.PAGES,

@@ -14,6 +14,8 @@ MAX_BOXES = 150
 MAX_PER_ROW = 8
 """Wider levels are broken into several rows."""
 WIDTH, HEIGHT, GAP, SPACE = 150, 44, 16, 40
+BOW = 60
+"""How far an edge that passes other levels bends to the side: a straight one would run through their boxes."""
 MAX_LETTERS = 18
 
 
@@ -34,7 +36,13 @@ def graph_picture(nodes: Sequence[FlowNode], hidden: int = 0) -> Picture:
     """The picture of these nodes; those that are alike share a box."""
     found, left_out = boxes(nodes, MAX_BOXES)
     places, width, height = _places(found)
-    lines = [_edge(places[at], places[n], when) for n, box in enumerate(found) for at, when in box.after]
+    lines = [
+        _edge(places[at], places[n], when) if box.level == found[at].level + 1 else _bow(places[at], places[n], when)
+        for n, box in enumerate(found)
+        for at, when in box.after
+    ]
+    if any(box.level > found[at].level + 1 for box in found for at, _ in box.after):
+        width += BOW
     drawn = [_box(box, *places[n]) for n, box in enumerate(found)]
     folded = sum(box.count > 1 for box in found)
     words = f"A graph of {len(nodes):,} nodes; the table below has the same."
@@ -66,6 +74,14 @@ def _edge(above: tuple[int, int], below: tuple[int, int], when: str) -> Markup:
     middle = (y + to_y) // 2
     path = f"M{x} {y}C{x} {middle} {to_x} {middle} {to_x} {to_y}"
     return Markup('<path class="edge {}" d="{}"/>').format(when, path)
+
+
+def _bow(above: tuple[int, int], below: tuple[int, int], when: str) -> Markup:
+    """An edge from the right side of a box to that of another, past the boxes between them."""
+    x, y = above[0] + WIDTH, above[1] + HEIGHT // 2
+    to_x, to_y = below[0] + WIDTH, below[1] + HEIGHT // 2
+    side = max(x, to_x) + BOW
+    return Markup('<path class="edge {}" d="{}"/>').format(when, f"M{x} {y}C{side} {y} {side} {to_y} {to_x} {to_y}")
 
 
 def _box(box: Box, x: int, y: int) -> Markup:

@@ -84,6 +84,8 @@ def _waits(job: Job, attempt: Attempt, since: datetime, begin: datetime, ended: 
     if attempt is job.attempts[-1] and since < job.run_at <= begin:
         if ended in FINISHED:
             yield _retried(ended, since, job.run_at)
+        elif is_first and job.flow:
+            yield Phase(status="blocked", text="waited for what it depends on", since=since, until=job.run_at)
         else:
             yield Phase(status=before, text="waited until it was due", since=since, until=job.run_at)
         yield Phase(status="pending", text="waited for a worker", since=job.run_at, until=begin)

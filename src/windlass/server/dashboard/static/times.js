@@ -1,6 +1,6 @@
 // Times in the viewer's zone; the exact one on hover.
 
-const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const UNITS = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 const today = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const minute = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
@@ -35,6 +35,6 @@ export function inWords(seconds) {
   const length = Math.abs(seconds);
   if (length < 1) return "now";
   const [unit, size] = UNITS.find(([, each]) => length >= each);
-  const text = `${Math.floor(length / size)} ${unit}`;
+  const text = `${Math.floor(length / size)}${unit}`;
   return seconds < 0 ? `${text} ago` : `in ${text}`;
 }
