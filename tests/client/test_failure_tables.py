@@ -1,4 +1,4 @@
-"""The tables of failure rules: what the guides and `core` say is what each store does, row by row."""
+"""The tables of failure rules: what the guides say is what each store does, row by row."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,6 @@ import pytest
 
 from windlass import App, Cancel, Dead, Fixed, Snooze, Status, group
 from windlass.client.graphs.node import Node
-from windlass.core.graphs import rules as graph_rules
 from windlass.testing import run_all
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
@@ -132,17 +131,17 @@ NODES = {
     "deleted or pruned, was dead": ["dead"],
     "deleted or pruned, was cancelled": ["cancelled"],
 }
-"""How a node of each row of the table in `core/graphs/rules.py` ends here."""
+"""How a node of each row of the guide's table of nodes ends here."""
 GRAPH = {"as completed": "completed", "as dead": "dead, also by crashes"}
 
 
 def test_the_table_of_nodes_has_the_rows_that_are_tried() -> None:
-    assert [*rows_of(graph_rules.__doc__ or "", "a node is")] == [*NODES]
+    assert [*rows_of((GUIDES / "flows.md").read_text(), "a node is")] == [*NODES]
 
 
 @pytest.mark.parametrize(("row", "how"), [(row, how) for row, ends in NODES.items() for how in ends])
 def test_the_end_of_a_node_means_what_the_table_says(works: Works, row: str, how: str) -> None:
-    table = rows_of(graph_rules.__doc__ or "", "a node is")
+    table = rows_of((GUIDES / "flows.md").read_text(), "a node is")
     cells = [table[GRAPH[cell]][place] if cell in GRAPH else cell for place, cell in enumerate(table[row])]
     with works.app.flow("flow") as flow:
         first = _ending(works, flow, how)

@@ -22,6 +22,16 @@ def live(app: App) -> int:
     return sum(count for status, count in totals.items() if status not in ("completed", "dead", "cancelled"))
 
 
+def run_and_look(app: App) -> None:
+    """Run what is due, also what looks by itself within 30 s."""
+    for _ in range(3):
+        run_all(app)
+        for job in app.jobs.list(status=["scheduled"]).items:
+            if job.type.startswith("windlass."):
+                app.jobs.run_now(job.id)
+    run_all(app)
+
+
 def test_a_member_that_an_operator_cancels_last_ends_the_group(shop: Shop) -> None:
     jobs = [shop.square.job(1), shop.square.using(delay=3600).job(2)]
     handle = group(jobs, then=shop.total, on_dead=shop.alert, always=shop.clean).enqueue()
@@ -184,3 +194,23 @@ def test_a_cancelled_chain_stops_the_callback_of_the_group_that_it_is_at(shop: S
     run_all(shop.app)
     cancelled = handle.cancel("no longer wanted")
     assert (cancelled.type, cancelled.status, live(shop.app)) == ("total", Status.CANCELLED, 0)
+
+
+def test_a_skipped_group_runs_neither_on_dead_nor_always(shop: Shop) -> None:
+    refunds = group([shop.square.job(2)], then=shop.total, on_dead=shop.alert, always=shop.clean)
+    with shop.app.flow("order") as flow:
+        pay = flow.add(shop.sweep.job("pay"), name="pay")
+        flow.add(refunds, name="refunds", after=[pay], when="dead")
+    run_and_look(shop.app)
+    assert shop.seen == ["pay"]
+    assert (shop.app.flows.get("order").status, live(shop.app)) == (Status.COMPLETED, 0)
+
+
+def test_always_of_an_empty_group_in_a_chain_waits_for_the_link_before(shop: Shop) -> None:
+    chain(shop.sweep.using(delay=3600).job("first"), group([], always=shop.clean)).enqueue()
+    run_and_look(shop.app)
+    assert shop.seen == []
+    (first,) = shop.app.jobs.list(type="sweep").items
+    shop.app.jobs.run_now(first.id)
+    run_and_look(shop.app)
+    assert shop.seen == ["first", "clean"]

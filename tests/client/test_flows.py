@@ -3,7 +3,7 @@
 import pytest
 
 from tests.client.test_groups import Shop
-from windlass import App, FlowNotFound, Reason, Status, group
+from windlass import App, Cancel, Dead, FlowNotFound, Reason, Status, group
 from windlass.testing import run_all
 
 
@@ -115,6 +115,22 @@ def test_retrying_a_completed_flow_changes_nothing(shop: Shop) -> None:
     shop.app.flows.retry(handle)
     run_all(shop.app)
     assert shop.seen == [[9]]
+
+
+@pytest.mark.parametrize("how", ["dead", "cancelled"])
+def test_a_retry_of_a_completed_group_runs_then_again_if_it_did_not_complete(shop: Shop, how: str) -> None:
+    @shop.app.task
+    def merge(parts: list[int]) -> int:
+        if shop.hopeless:
+            raise Dead("no room") if how == "dead" else Cancel("not needed")
+        return sum(parts)
+
+    handle = group([shop.square.job(3)], then=merge).enqueue()
+    run_all(shop.app)
+    shop.hopeless = False
+    shop.app.flows.retry(handle)
+    run_all(shop.app)
+    assert handle.result(timeout=5) == 9
 
 
 def test_what_is_no_group_is_not_found(shop: Shop) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.client.test_groups import Shop
-from windlass import App, Context, InvalidInput, Status, group
+from windlass import App, Context, InvalidInput, Status, chain, group
 from windlass.client.groups import watch
 from windlass.core.groups.ids import member_id
 from windlass.testing import run_all
@@ -131,6 +131,15 @@ def test_a_group_looks_when_its_time_is_over_however_rarely_it_looks() -> None:
     assert shop.seen == [("alert", [(0, Status.CANCELLED)])]
 
 
+def test_a_group_looks_soon_after_a_member_expires_however_rarely_it_looks() -> None:
+    app = App.testing()
+    shop = Shop(app)
+    handle = group([shop.square.using(queue="away", expires=310).job(1)], then=shop.total).enqueue()
+    run_all(app, until=309, queues=["default"])
+    job = app.jobs.get(handle.id)
+    assert (job.run_at - job.created_at).total_seconds() <= 312
+
+
 def test_a_retry_gives_a_group_its_time_again() -> None:
     shop = Shop(App.testing())
     handle = group([shop.square.using(delay=3600).job(3)], then=shop.total, within=1000).enqueue()
@@ -169,6 +178,8 @@ def wrong_options(shop: Shop) -> dict[str, Callable[[], Any]]:
     jobs = [shop.square.job(1)]
     keyed = [shop.square.using(concurrency_key="k").job(1)]
     queues = [shop.square.job(1), shop.square.using(queue="other").job(1)]
+    links = [chain(shop.square.using(concurrency_key="k").job(1), shop.square)]
+    away = [chain(shop.square.using(queue="other").job(1), shop.square)]
     return {
         r"need: is 2, and the group has 1 members": lambda: group(jobs, need=2),
         r'need: must be "all", a number of members or a share such as "95%", not -1': lambda: group(jobs, need=-1),
@@ -181,6 +192,8 @@ def wrong_options(shop: Shop) -> dict[str, Callable[[], Any]]:
         r"max_running: must be 1 to 10,000, not 0": lambda: group(jobs, max_running=0),
         r"jobs\[0\].concurrency_key: cannot be given together with max_running": lambda: group(keyed, max_running=1),
         r"jobs\[1\].queue: must be 'default', as of the first member": lambda: group(queues, max_running=1),
+        r"jobs\[0\].concurrency_key: cannot be given together": lambda: group(links, max_running=1),
+        r"jobs\[0\].queue: must be 'other', as of the first member": lambda: group(away, max_running=1),
         r"parallel: is not an option of a group": lambda: group(jobs, parallel=1),  # type: ignore[call-overload]
     }
 
@@ -223,3 +236,14 @@ def test_members_of_a_group_that_adds_none_have_no_open_group(shop: Shop) -> Non
     run_all(shop.app)
     assert handle.member(0).result() == handle.id
     assert "only for members of a group" in str(shop.app.jobs.get(alone).error)
+
+
+def test_a_node_that_is_no_group_is_told_that_it_has_no_members(shop: Shop) -> None:
+    @shop.app.task
+    def grow(ctx: Context) -> None:
+        ctx.group.add(shop.square.job(1))
+
+    with shop.app.flow() as flow:
+        node = flow.add(grow.using(max_attempts=1).job())
+    run_all(shop.app)
+    assert "only for members of a group" in str(shop.app.jobs.get(node.id).error)

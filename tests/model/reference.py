@@ -12,7 +12,7 @@ from windlass.core.jobs.admission import initial_state
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import NewJob
-from windlass.core.jobs.outcome import LOST, UNSTARTED, CrashResult, Settlement, after_crash
+from windlass.core.jobs.outcome import LOST, UNSTARTED, Ending, Settlement, after_crash
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, WAITING, Status
 from windlass.store.records import ClaimRequest, Settled
@@ -215,19 +215,19 @@ class Reference:
     def end(self, runner: str, started: frozenset[tuple[JobId, int]], crashed: bool, now: Micros) -> set[JobId]:
         """A runner ended under its supervisor's eyes."""
 
-        def fate(job: Job) -> CrashResult:
+        def end_of(job: Job) -> Ending:
             if not crashed or (job.id, job.attempt) not in started:
                 return UNSTARTED
             return after_crash(
                 failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=len(started)
             )
 
-        return self._release(runner, fate, now)
+        return self._release(runner, end_of, now)
 
-    def _release(self, runner: str, fate: Callable[[Job], CrashResult], now: Micros) -> set[JobId]:
+    def _release(self, runner: str, end_of: Callable[[Job], Ending], now: Micros) -> set[JobId]:
         held = [job for job in self.jobs.values() if job.runner == runner]
         for job in held:
-            end = fate(job)
+            end = end_of(job)
             job.crashes += end.crashes
             self._end(job, end.status, end.outcome, 0, now)
         self._move_up(now)

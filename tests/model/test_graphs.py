@@ -32,7 +32,7 @@ def graphs(draw: st.DrawFn) -> list[Drawn]:
 
 
 def expected(nodes: list[Drawn]) -> list[str]:
-    """How each node ends, by the table in `core/graphs/rules.py`."""
+    """How each node ends, by the table in docs/guides/flows.md."""
     ends: list[str] = []
     for node in nodes:
         above = {ends[place] for place in node.after}

@@ -11,7 +11,7 @@ from tests.redis.places import misplaced
 from tests.support.clock import ManualClock
 from tests.support.parts import extended
 from tests.support.runners import Runner, new_runner, rule
-from tests.support.seed import completed, enqueue, enqueue_one, failed, handed_back, look, settle
+from tests.support.seed import completed, enqueue, enqueue_one, failed, handed_back, look, settle, snoozed
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, to_datetime
@@ -87,6 +87,36 @@ async def test_the_best_of_many_types_are_taken_in_their_order(store: RedisStore
     types = tuple(f"t{i}" for i in range(20))
     assert [job.id for job in await runner.claim(45, types=types)] == ids[:45]
     assert [job.id for job in await runner.claim(45, types=types)] == ids[45:]
+
+
+@pytest.mark.parametrize("limit", range(1, 8))
+async def test_the_best_of_two_types_are_taken_in_their_order(
+    store: RedisStore, clock: ManualClock, limit: int
+) -> None:
+    ids = []
+    for type_ in "aaabaab":  # a claim ends before, at and behind the first of the other type
+        ids.append(await enqueue_one(store, type=type_))
+        clock.advance(1)
+    runner = await new_runner(store)
+    assert [job.id for job in await runner.claim(limit, types=("b", "a"))] == ids[:limit]
+    assert [job.id for job in await runner.claim(10, types=("b", "a"))] == ids[limit:]
+    assert await misplaced(store) == []
+
+
+async def test_a_job_that_was_put_back_is_claimed_in_one_trip_like_others(
+    store: RedisStore, clock: ManualClock, trips: Counter[str]
+) -> None:
+    runner = await new_runner(store)
+    id_ = await enqueue_one(store)
+    (job,) = await runner.claim()
+    await settle(store, snoozed(job, 5))
+    clock.advance(6 * SECOND)
+    await store.jobs.admit(10)
+    await enqueue(store, 2)
+    trips.clear()
+    assert id_ in {job.id for job in await runner.claim()}
+    assert trips == {"claim": 1}
+    assert (await look(store, id_)).attempts[0].outcome == "snoozed"
 
 
 async def test_very_many_of_a_key_step_aside_to_the_microsecond(store: RedisStore, clock: ManualClock) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.test_groups import enqueue_group
-from tests.support.seed import completed, enqueue, new_job, open_lease, request
+from tests.support.seed import completed, dead, enqueue, new_job, open_lease, request
+from windlass.client.graphs.members import member_ids
 from windlass.client.groups import members
 from windlass.client.groups.look import Known, Look, Seen
 from windlass.client.groups.members import first_live, first_lost
@@ -15,6 +16,7 @@ from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.store.contract import Store
+from windlass.store.records import JobFilter
 from windlass.store.redis.connection.access import Access
 
 SIZE, PAGE, OTHERS = 600, 200, 300
@@ -101,3 +103,38 @@ async def test_where_few_jobs_are_live_or_lost_ended_members_are_not_read(
     assert found is not None
     assert str(Status.CANCELLED) in found
     assert reads.taken() <= 10
+
+
+@pytest.mark.parametrize("others", [0, OTHERS])
+async def test_members_are_found_by_any_status_beside_few_and_many_lost_jobs(store: Store, others: int) -> None:
+    group, lost = await enqueue_group(store, 30), await enqueue(store, others, queue="q0", type="other")
+    await store.operator.cancel(lost, "not needed")
+    await open_lease(store)
+    claimed = {
+        job.id: job
+        for queue in QUEUES
+        for job in await store.jobs.claim(request(claim=QUEUES.index(queue), queues=(queue,), types=("t",), limit=9))
+    }
+    ends = [dead(job) if i % 4 == 0 else completed(job) for i, job in enumerate(claimed.values()) if i % 5]
+    await store.jobs.settle(ends)
+    await store.operator.cancel([member_id(group, 28)], "not needed")
+    found = await store.operator.get([member_id(group, i) for i in range(30)])
+    status = {job.id: job.status for job in found if job is not None}
+    assert len(set(status.values())) == 5, "completed, dead, cancelled, running and pending ones"
+    ended = (Status.COMPLETED, Status.DEAD, Status.CANCELLED)
+    live = tuple(set(Status) - set(ended))
+    for wanted in (ended[:1], ended[1:], ended[:2], ended, live, (Status.RUNNING,), (Status.DEAD, Status.PENDING)):
+        ids = await store.operator.select(JobFilter(parent=group, status=wanted), 100, None)
+        assert [id_ for id_ in ids if id_ in status] == [id_ for id_ in sorted(status) if status[id_] in wanted]
+
+
+async def test_ended_nodes_are_counted_in_one_walk_along_a_graph(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = await enqueue_group(store, SIZE)
+    await open_lease(store)
+    await complete(store, 1, 300)
+    reads = Reads(monkeypatch)
+    ended = [id_ async for ids in member_ids(store.operator, flow, (Status.COMPLETED,)) for id_ in ids]
+    assert len(ended) == 300
+    assert reads.taken() <= SIZE + 1, "the callback is a child too"

@@ -3,21 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
+from windlass.client.graphs.skipped import is_skipped
 from windlass.client.groups.results import Results
 from windlass.client.tasks.context import Context, entered
 from windlass.core.codec import encode, size_of
 from windlass.core.control import Cancel, Dead, Snooze
-from windlass.core.graphs.rules import NodeEnd, When, is_unmet, node_end, unmet_reason, when_dead
+from windlass.core.graphs.rules import NodeEnd, When, node_end, unmet_reason, when_dead
 from windlass.core.groups.rules import Verdict, seconds_until_next_look
 from windlass.core.ids import JobId
-from windlass.core.jobs.dependencies import parent_in_reason
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.errors import BlobUnavailable, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import OperatorStore
-
-MAX_STEPS = 10_000
-"""The limit of the search for the cause of a cancellation: a graph has no more nodes."""
 
 
 async def join_nodes(
@@ -80,18 +77,3 @@ async def _end(operator: OperatorStore, id_: JobId, job: Job | None) -> NodeEnd:
     if job is None:
         return node_end(None, (await operator.outcomes([id_]))[0], skipped=False)
     return node_end(job.status, None, skipped=await is_skipped(operator, job))
-
-
-async def is_skipped(operator: OperatorStore, job: Job) -> bool:
-    """Whether it is cancelled because a condition, its own or one above it, cannot be met."""
-    for _ in range(MAX_STEPS):
-        if job.status is not Status.CANCELLED:
-            return False
-        if is_unmet(job.reason):
-            return True
-        parent = parent_in_reason(job.reason)
-        above = None if parent is None else (await operator.get([parent]))[0]
-        if above is None:
-            return False
-        job = above
-    return False

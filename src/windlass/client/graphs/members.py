@@ -21,6 +21,8 @@ async def member_ids(operator: OperatorStore, flow: JobId, status: Sequence[Stat
     while ids := await operator.select(wanted, PAGE, after):
         after = ids[-1]
         yield [id_ for id_ in ids if member_index(flow, id_) is not None]
+        if len(ids) < PAGE:
+            return  # jobs that end meanwhile would make every further page a walk over all live nodes
 
 
 async def member_jobs(operator: OperatorStore, flow: JobId, status: Sequence[Status]) -> AsyncIterator[list[Job]]:

@@ -12,7 +12,7 @@ from windlass.core.codec import decode_object
 from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
 from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
 from windlass.core.groups.flow import Flow
-from windlass.core.groups.ids import GROUP_TYPE, Role, before_member, callback_id
+from windlass.core.groups.ids import GROUP_TYPE, before_member
 from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
@@ -121,14 +121,9 @@ async def retry_graph(store: Store, flow: Job) -> None:
 
 async def _retry_node(store: Store, group: JobId) -> None:
     """The lost members of a node, the job that has them, and its callback, in calls of their own."""
-    operator = store.operator
-    job = (await operator.get([group]))[0]
+    job = (await store.operator.get([group]))[0]
     if job is not None:
-        payload = group_payload(job) if job.type == GROUP_TYPE else GroupPayload(group, 0)
-        await retry_group(store, payload)
-    then = (await operator.get([callback_id(group, Role.THEN)]))[0]
-    if then is not None and then.status in LOST:
-        await operator.retry([then.id])
+        await retry_group(store, group_payload(job) if job.type == GROUP_TYPE else GroupPayload(group, 0))
 
 
 def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:

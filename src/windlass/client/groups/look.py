@@ -1,5 +1,7 @@
 """One look at the members of a group: whether all have ended, and whether too many are lost."""
 
+from datetime import datetime
+
 import msgspec
 
 from windlass.client.groups.members import (
@@ -43,6 +45,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Members that its producer added; None: more may come."""
     added: int = 0
     """Members that members added, if all have ended."""
+    expires_at: datetime | None = None
+    """When the first live member expires, if it waits and does."""
 
 
 class Look:
@@ -70,7 +74,7 @@ class Look:
         if walk.reason is not None and counts_lost and start.done:
             return await self.run(Known())  # a member that was counted may have been retried since
         if walk.reason is not None or not at_end:
-            return Seen(known=now_known, size=self._size, reason=walk.reason)
+            return Seen(known=now_known, size=self._size, reason=walk.reason, expires_at=walk.expires_at)
         one_look = self._size is not None and not start.done and not grows
         if one_look and not await has_added(self._operator, self._group.group):
             # All of them were seen in this look: the common case needs no more reads.

@@ -1,12 +1,13 @@
 """The members of a group, read from the store: which have ended, which is live, and which are lost."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 from windlass.core.groups.ids import MAX_MEMBERS, before_added, before_member, is_member_id, member_id, member_index
 from windlass.core.groups.rules import MemberState, member_ended_reason, member_state
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
-from windlass.core.status import FINISHED, LIVE, Status
+from windlass.core.status import FINISHED, LIVE, WAITING, Status
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
@@ -96,6 +97,8 @@ class Walk:
         """How many of them did not complete, if that is counted."""
         self.reason: str | None = None
         """Why the group is lost, if it is."""
+        self.expires_at: datetime | None = None
+        """When the live member at which it stopped expires, if it waits and does."""
 
     async def run(self, done: int = 0, lost: int = 0) -> bool:
         """Go on behind those that are known; returns whether all members have ended, or the group is lost."""
@@ -141,6 +144,7 @@ class Walk:
         """The member at which the walk stopped: it is live, lost, dropped, or has ended meanwhile."""
         job = (await self._operator.get([member_id(self._group, self.done)]))[0]
         if job is not None:
+            self.expires_at = job.expires_at if job.status in WAITING else None
             await self._pass(member_state(job.status, None, self._age), job.status)
             return
         ahead = range(self.done, min(self.done + PAGE, most))

@@ -46,8 +46,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     flow: str
     fresh: str
     before: JobId | None = None
-    fields: dict[str, Any] = {}
-    """Fields of every job of the chain."""
 
 
 @runtime_checkable
@@ -100,35 +98,34 @@ class Plan:
         """A member, and the jobs that it stands for, if it does."""
         if index >= MAX_MEMBERS:
             raise InvalidOption("jobs", f"has more than {MAX_MEMBERS:,} members, which is the limit")
-        last = part if isinstance(part, TaskJob) else part._last
-        fields = self._limit_fields(index, last)
         id_ = member_id(self.id, index)
         if isinstance(part, TaskJob) and (part.idempotency_key is None or part.on_conflict is OnConflict.RAISE):
-            return [self._after(part, id=id_, parent=self.id, **fields)]
+            return self._limited(index, [self._after(part, id=id_, parent=self.id)])
         seed = f"{self.id}/{index}"
         if isinstance(part, TaskJob):
-            behind = Linked([self._after(part, id=link_id(seed, 0), **fields)], link_id(seed, 0))
+            last, behind = part, Linked([self._after(part, id=link_id(seed, 0))], link_id(seed, 0))
         else:
-            place = Place(seed=seed, flow=self.id, fresh=self.fresh, before=self._before, fields=fields)
-            behind = part._linked(place)
-        return [*behind.jobs, self._standing(id_, last, behind.end)]
+            place = Place(seed=seed, flow=self.id, fresh=self.fresh, before=self._before)
+            last, behind = part._last, part._linked(place)
+        return [*self._limited(index, behind.jobs), self._standing(id_, last, behind.end)]
 
     def _after(self, job: TaskJob[Any], **fields: Any) -> NewJob:
         """A job that may start when the link before the group has completed."""
         return after(job, self._before, flow=self.id, fresh=self.fresh, **fields)
 
-    def _limit_fields(self, index: int, job: TaskJob[Any]) -> dict[str, Any]:
-        """The concurrency key of the group's members, if only some may run at once."""
+    def _limited(self, index: int, jobs: list[NewJob]) -> list[NewJob]:
+        """The jobs of a member, with the concurrency key of the group if only some members may run at once."""
         if not self.rules.max_running:
-            return {}
-        field = f"jobs[{index}]"
-        if job.concurrency_key is not None:
-            raise InvalidOption(f"{field}.concurrency_key", "cannot be given together with max_running")
-        self._queue = self._queue or job.queue
-        if job.queue != self._queue:
-            problem = f"must be {self._queue!r}, as of the first member: max_running holds in one queue"
-            raise InvalidOption(f"{field}.queue", problem)
-        return limit_fields(self.id, self.rules.max_running)
+            return jobs
+        for job in jobs:
+            if job.concurrency_key is not None:
+                raise InvalidOption(f"jobs[{index}].concurrency_key", "cannot be given together with max_running")
+            self._queue = self._queue or job.queue
+            if job.queue != self._queue:
+                problem = f"must be {self._queue!r}, as of the first member: max_running holds in one queue"
+                raise InvalidOption(f"jobs[{index}].queue", problem)
+        fields = {"concurrency_key": f"group:{self.id}", "key_limit": self.rules.max_running}
+        return [msgspec.structs.replace(job, **fields) for job in jobs]
 
     def _standing(self, id_: JobId, last: TaskJob[Any], end: JobId) -> NewJob:
         """A member that completes with the result of another job."""
@@ -202,11 +199,6 @@ def after(job: TaskJob[Any], before: JobId | None, **fields: Any) -> NewJob:
         return msgspec.structs.replace(job, **fields)
     takes = tuple((name, before) for name, _ in job.result_params)
     return msgspec.structs.replace(job, parents=(before,), result_params=takes, **fields)
-
-
-def limit_fields(group: JobId, max_running: int) -> dict[str, Any]:
-    """The concurrency key of members of which at most `max_running` run at once."""
-    return {"concurrency_key": f"group:{group}", "key_limit": max_running} if max_running else {}
 
 
 def check_part(part: object, field: str) -> Part:

@@ -6,7 +6,7 @@ from windlass.client.groups.cancelling import BATCH, own_jobs_before
 from windlass.client.groups.members import LOST, pages_of
 from windlass.client.groups.opening import restart_time
 from windlass.core.codec import decode_object
-from windlass.core.groups.ids import Role, watcher_id
+from windlass.core.groups.ids import Role, callback_id, watcher_id
 from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
@@ -22,7 +22,10 @@ def group_payload(job: Job) -> GroupPayload:
 
 
 async def retry_group(store: Store, payload: GroupPayload) -> None:
-    """Run its lost members again, and if it is lost the group itself, which waits for them; its time begins anew."""
+    """Run its lost members again, and if it is lost the group itself, which waits for them; its time begins anew.
+
+    `then` of a completed group runs again if it is dead or was cancelled.
+    """
     operator, group = store.operator, payload.group
     if payload.within or payload.open:
         await restart_time(store, group, None if payload.open else payload.size)
@@ -32,6 +35,9 @@ async def retry_group(store: Store, payload: GroupPayload) -> None:
     lost = [each.id for each in await operator.get(wanted) if each is not None and each.status in LOST]
     if group in lost:
         await operator.retry(lost)
+    then = (await operator.get([callback_id(group, Role.THEN)]))[0]
+    if then is not None and then.status in LOST:  # it was not cancelled with the group
+        await operator.retry([then.id])
 
 
 async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:

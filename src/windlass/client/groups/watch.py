@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.graphs.skipped import is_skipped
 from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.look import Known, Look, Seen, opening_of
 from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added, stored_size
@@ -25,6 +26,7 @@ from windlass.core.groups.rules import (
     ABANDONED,
     ABANDONED_AFTER,
     LOST_NOTE,
+    SKIPPED,
     GroupPayload,
     Verdict,
     noted_loss,
@@ -38,6 +40,9 @@ from windlass.core.moments import SECOND, Micros, to_micros
 from windlass.core.status import WAITING, Status
 from windlass.errors import BlobUnavailable, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import OperatorStore, Store
+
+EXPIRY_PAUSE = 1.0
+"""Seconds after the expiry of a member until the next look."""
 
 
 async def watch_group(ctx: Context, group: str, size: int, **rules: Any) -> Any:
@@ -80,9 +85,7 @@ class Watch:
 
     async def _judge(self, store: Store) -> tuple[Verdict, str, Seen]:
         if self._role is Role.ON_DEAD:
-            completed, lost = await _ends_of(store.operator, self._group.group)
-            nothing = Seen(known=Known(), size=self._group.size)
-            return verdict(self._role, ended=completed, lost=lost), "its group completed", nothing
+            return await self._judge_on_dead(store.operator)
         seen, opening = await self._look(store)
         is_given_up = opening is not None and opening.abandoned
         if not is_given_up and seen.reason is None and seen.size is None and self._is_abandoned(opening):
@@ -93,7 +96,27 @@ class Watch:
         if not seen.ended and self._role is Role.THEN and self._group.within:
             seen = await self._at_deadline(store, seen, self._group.within - self._age(opening))
         await self._keep(seen)
+        if seen.expires_at is not None:
+            # A claim may find that it has expired, and reports no ends.
+            left = (to_micros(seen.expires_at) - _claimed_at(self._ctx.job)) / SECOND
+            self.pause = min(self.pause, max(left, 0) + EXPIRY_PAUSE)
+        if self._role is Role.ALWAYS and seen.ended:
+            return await self._judge_always(store.operator, seen)
         return verdict(self._role, ended=seen.ended, lost=seen.reason is not None), seen.reason or "", seen
+
+    async def _judge_on_dead(self, operator: OperatorStore) -> tuple[Verdict, str, Seen]:
+        job = (await operator.get([self._group.group]))[0]
+        completed, lost = await _ends_of(operator, self._group.group, job)
+        skipped = lost and job is not None and await is_skipped(operator, job)
+        found = verdict(self._role, ended=completed, lost=lost, skipped=skipped)
+        return found, SKIPPED if skipped else "its group completed", Seen(known=Known(), size=self._group.size)
+
+    async def _judge_always(self, operator: OperatorStore, seen: Seen) -> tuple[Verdict, str, Seen]:
+        """A group that waits for a node or link has not begun; on Redis its members may be cancelled before it."""
+        job = (await operator.get([self._group.group]))[0]
+        ended = job is None or job.status is not Status.BLOCKED
+        skipped = job is not None and await is_skipped(operator, job)
+        return verdict(self._role, ended=ended, lost=False, skipped=skipped), SKIPPED, seen
 
     async def _look(self, store: Store) -> tuple[Seen, Opening | None]:
         opening = await opening_of(store, self._group)
@@ -167,9 +190,8 @@ class Watch:
         return found
 
 
-async def _ends_of(operator: OperatorStore, group: JobId) -> tuple[bool, bool]:
-    """Whether the group has completed, and whether it ended otherwise."""
-    job = (await operator.get([group]))[0]
+async def _ends_of(operator: OperatorStore, group: JobId, job: Job | None) -> tuple[bool, bool]:
+    """Whether the group has completed, and whether it ended otherwise; without a job it is not kept."""
     if job is not None:
         return job.status is Status.COMPLETED, job.status in LOST
     outcome = (await operator.outcomes([group]))[0]

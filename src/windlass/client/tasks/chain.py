@@ -147,7 +147,7 @@ class Chain(Generic[T]):
         if place is None:
             return after(link, before, flow=self._made[0].id, **parent)
         id_ = link_id(place.seed, number)
-        return after(link, before, id=id_, flow=place.flow, fresh=place.fresh, **parent, **place.fields)
+        return after(link, before, id=id_, flow=place.flow, fresh=place.fresh, **parent)
 
     @property
     def _enqueuer(self) -> Enqueuer:

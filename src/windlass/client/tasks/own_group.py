@@ -76,8 +76,10 @@ class OwnGroup:
     async def _aadd(self, jobs: list[NewJob]) -> list[Handle[Any]]:
         store = await self._home._ready()
         group = (await store.operator.get([self.id]))[0]
-        if group is None or group.type != GROUP_TYPE:
+        if group is None:
             raise InvalidOption("ctx.group", f"{self.id} is not kept any more")
+        if group.type != GROUP_TYPE:
+            raise InvalidOption("ctx.group", "exists only for members of a group, not for those of a flow or map")
         payload = msgspec.convert(group.payload, GroupPayload, dec_hook=decode_object)
         if group.finished and payload.rest == "cancel":
             raise NotAllowedNow("add a member to", self.id, group.status)

@@ -107,7 +107,7 @@ class TaskJob(NewJob, Generic[T_co], frozen=True, kw_only=True, gc=False):
         task = self.task
         return (await task._enqueuer._enqueue_jobs([self], [task.definition.returns], task._connection))[0]
 
-    enqueue = blocking(aenqueue, here=lambda job: job._connection is not None)
+    enqueue = blocking(aenqueue, begins_here=True, here=lambda job: job._connection is not None)
 
     @property
     def _connection(self) -> object:
@@ -220,7 +220,7 @@ class Task(Generic[P, R, T]):
         handles = await self._enqueuer._enqueue_jobs([job], [self._definition.returns], self._connection)
         return handles[0]
 
-    enqueue = blocking(aenqueue, here=lambda task, *_, **__: task._connection is not None)
+    enqueue = blocking(aenqueue, begins_here=True, here=lambda task, *_, **__: task._connection is not None)
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()

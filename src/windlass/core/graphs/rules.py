@@ -1,24 +1,6 @@
 """What the end of a node means for the nodes below it, for its flow, and for a retry. Pure.
 
-| a node is | nodes below, `completed` | `dead` | `ended` | its flow |
-|---|---|---|---|---|
-| completed | run after the last | skipped after the last | run after the last | completes after the last |
-| dead, also by crashes | cancelled | run | run after the last | is cancelled after the last |
-| cancelled, expired, replaced | cancelled | run | run after the last | is cancelled after the last |
-| skipped: its own condition cannot be met | skipped | skipped after the last | run after the last | completes |
-| failed, crashed, snoozed, requeued | wait | wait | wait | waits |
-| deleted or pruned, was completed | as completed | as completed | as completed | as completed |
-| deleted or pruned, was dead | as dead | as dead | as dead | as dead |
-| deleted or pruned, was cancelled | as dead | as dead | as dead | completes after the last |
-
-A skipped node is cancelled, with a reason that names the node whose end made it so.
-
-| retry of | what comes back |
-|---|---|
-| a dead or cancelled node | it, and nodes that were cancelled with it; nodes with `dead` or `ended` that ran stay |
-| a completed node | it alone: what ran after it stays |
-| a skipped node | refused: its condition is not met |
-| the flow | every dead and cancelled node, and the flow; completed and skipped nodes stay |
+The tables are in docs/guides/flows.md; `tests/client/test_failure_tables.py` and `test_retry_tables.py` read them.
 """
 
 from collections.abc import Iterable

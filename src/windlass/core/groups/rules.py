@@ -1,24 +1,6 @@
 """What the end of a member means for its group, and when each callback runs. Pure.
 
-| a member is | counts as | `then` | `on_dead` | `always` |
-|---|---|---|---|---|
-| completed | completed | runs after the last | cancelled after the last | runs after the last |
-| dead, cancelled, expired, replaced | lost | as below | as below | runs after the last |
-| failed, crashed, snoozed, requeued | live | waits | waits | waits |
-| deleted or pruned, was completed | completed | as completed | as completed | as completed |
-| deleted or pruned, was not | lost | as dead | as dead | as dead |
-| another job, which has its key | as that job | as that job | as that job | as that job |
-| not stored, in the first minute | live | waits | waits | waits |
-| not stored, later | lost | as dead | as dead | as dead |
-
-| the group | `then` | `on_dead` | `always` |
-|---|---|---|---|
-| has lost more members than `need` allows | cancelled at once | runs at once | runs after the last |
-| has lost fewer, and all have ended | runs | cancelled | runs |
-| is open: more members may come | waits | runs only if `need` is all | waits |
-| was not over `within` its time | as if live members were lost, which are cancelled | the same | the same |
-| is abandoned: open, and untouched for an hour | cancelled | runs | runs after the last |
-| is cancelled | cancelled | cancelled | runs after the last |
+The tables are in docs/guides/groups.md; `tests/client/test_failure_tables.py` and `test_retry_tables.py` read them.
 """
 
 from enum import Enum
@@ -72,8 +54,10 @@ class Verdict(Enum):
     CANCEL = "cancel the callback"
 
 
-def verdict(role: Role, *, ended: bool, lost: bool) -> Verdict:
+def verdict(role: Role, *, ended: bool, lost: bool, skipped: bool = False) -> Verdict:
     """`ended`: no member is live, and none can be added; `lost`: more are lost than `need` allows."""
+    if skipped:
+        return Verdict.CANCEL
     match role:
         case Role.THEN:
             return Verdict.CANCEL if lost else Verdict.RUN if ended else Verdict.WAIT
@@ -92,6 +76,9 @@ def member_ended_reason(member: JobId, index: int | None, status: Status | None)
     """The reason of a group that is cancelled because a member is lost; without an index a member added it."""
     place = "added by a member" if index is None else f"index {index}"
     return f"its member {member} is {status or 'not kept any more'} ({place})"
+
+
+SKIPPED = "its group is skipped"
 
 
 def too_late_reason(within: Micros) -> str:
