@@ -146,7 +146,7 @@ export class Worker {
 
   /** The answer, asked for until it comes. Without a lease there is none: the worker goes on under a new id. */
   async persist (path, body) {
-    for (let pause = 0.1; ; pause = Math.min(pause * 2, 5)) {
+    for (let pause = 0.1; ; pause = Math.min(pause * 2, 1)) { // well below a lease
       if (body.worker !== this.id) return null
       try {
         const answer = await this.post(path, body)

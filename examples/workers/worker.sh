@@ -31,7 +31,7 @@ post() {
 
 # persist FILE PATH BODY: the same, until the server has answered. Fails without a lease.
 persist() {
-  local pause=1
+  local pause=0.2
   while :; do
     post "$1" "$2" "$3"
     case $status in
@@ -40,7 +40,7 @@ persist() {
       4*) jq -r '.title' "$1.answer" >&2; [ "$status" = 429 ] || exit 1 ;;
     esac
     sleep $pause
-    pause=$((pause < 5 ? pause * 2 : 5))
+    pause=1  # well below a lease
   done
 }
 

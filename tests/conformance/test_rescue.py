@@ -159,6 +159,19 @@ async def test_a_job_that_had_not_started_is_handed_back_by_a_crash(store: Store
     assert (await look(store, prefetched.id)).requeues == 1
 
 
+async def test_jobs_of_an_expired_lease_are_rescued_whether_it_got_a_grace_or_not(
+    store: Store, clock: ManualClock
+) -> None:
+    job = await running(store)
+    clock.advance(DAY)
+    assert await store.leases.rescue(10) == []
+    (rescued,) = await store.leases.end(RunnerEnd(runner="r1", started=frozenset(), crashed=True, expired=True))
+    assert (rescued.id, rescued.outcome) == (job.id, "rescued")
+    found = await look(store, job.id)
+    assert (found.status, found.rescues, found.requeues, found.crashes) == (Status.PENDING, 1, 0, 0)
+    assert (await store.leases.renew("w1", ["r1"], LEASE)).lost == ("r1",)
+
+
 async def test_only_a_crash_while_alone_is_the_jobs_own(store: Store) -> None:
     await enqueue(store, 3, max_attempts=1)
     await open_lease(store)

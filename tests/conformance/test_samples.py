@@ -4,13 +4,24 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.clock import START, ManualClock
 from tests.support.seed import enqueue, put
 from windlass.core.moments import DAY, SECOND
 from windlass.core.stats.meter import INTERVAL, METER_RETENTION, Histogram, Meter, histogram
-from windlass.core.stats.samples import HOUR, LAG, MAX_MINUTES, MAX_PAIRS, MAX_QUEUES, MINUTE, SAMPLE_RETENTION, Depth
+from windlass.core.stats.samples import (
+    HOUR,
+    LAG,
+    MAX_MINUTES,
+    MAX_PAIRS,
+    MAX_QUEUES,
+    MINUTE,
+    SAMPLE_RETENTION,
+    Depth,
+    total,
+)
 from windlass.core.stats.timeline import By, SampleQuery, Samples, Times
 from windlass.core.status import Status
 from windlass.store.contract import Store
@@ -282,6 +293,34 @@ async def test_samples_may_be_read_without_their_times(store: Store, clock: Manu
         ]
 
 
+async def test_depths_of_a_short_window_are_those_of_a_long_one(store: Store, clock: ManualClock) -> None:
+    for queue in ("a", "b"):
+        await enqueue(store, queue=queue)
+    for _ in range(3):
+        await store.stats.sample()
+        clock.advance(MINUTE)
+    whole = await read(store)
+    begins = sorted({each.interval_start for each in whole.depths})
+    short = SampleQuery(step=MINUTE, since=begins[1], until=begins[2])
+    of_a, of_all = (msgspec.structs.replace(short, **only) for only in ({"queue": "a"}, {"by": "all"}))
+    for window, names in ((of_a, ("", "a")), (of_all, ("",))):
+        found = (await store.stats.samples(window)).depths
+        assert list(found) == [
+            each for each in whole.depths if each.queue in names and each.interval_start == begins[1]
+        ]
+        assert len(found) == len(names)
+
+
+def _sums(meters: Sequence[Meter], by: By, times: Times) -> list[Meter]:
+    """What is wanted of samples that were read whole: sums, without the times that are not wanted."""
+    unwanted = {name: Histogram() for name in ("wait", "run") if times not in ("both", name)}
+    groups: dict[tuple[int, str, str], list[Meter]] = {}
+    for each in meters:
+        place = each.interval_start, each.queue if by == "queue" else "", each.type if by == "type" else ""
+        groups.setdefault(place, []).append(msgspec.structs.replace(each, **unwanted))
+    return [total(queue, type_, start, found) for (start, queue, type_), found in groups.items()]
+
+
 @pytest.mark.parametrize("by", ["queue", "type", "all"])
 @pytest.mark.parametrize("times", ["both", "wait", "none"])
 async def test_samples_may_be_read_as_sums(store: Store, clock: ManualClock, by: By, times: Times) -> None:
@@ -292,7 +331,7 @@ async def test_samples_may_be_read_as_sums(store: Store, clock: ManualClock, by:
     clock.advance(MINUTE)
     await store.stats.sample()
     whole, summed = await read(store), await read(store, by=by, times=times)
-    wanted = SampleQuery(step=MINUTE, since=0, until=1, by=by, times=times).reduce(whole.meters)
+    wanted = _sums(whole.meters, by, times)
 
     def in_order(meters: Sequence[Meter]) -> list[Meter]:
         return sorted(meters, key=lambda each: (each.interval_start, each.queue, each.type))

@@ -11,6 +11,9 @@ from tests.server.test_workers import ended, settle
 from windlass import App, GroupHandle, JobCancelled, StoreUnavailable, chain, group
 from windlass.client.tasks.task import Task
 from windlass.core.jobs.outcome import Settlement
+from windlass.core.moments import SECOND
+from windlass.server.workers.groups import RestGroups
+from windlass.server.workers.service import MAX_LEASE, MIN_LEASE
 from windlass.store.records import Settled
 
 TYPES = ["mail.welcome", "mail.total"]
@@ -191,3 +194,9 @@ async def test_a_map_ends_without_a_python_worker_and_without_its_task_in_the_se
     assert await flow.handle.node(counted).aresult(timeout=10) == 3
     if not known:
         await producer.aclose()
+
+
+def test_the_lease_for_groups_is_renewed_before_it_ends_however_short() -> None:
+    """It is renewed by a round, when a third of it is over."""
+    for lease in (MIN_LEASE, MAX_LEASE):
+        assert RestGroups(App("sqlite:///jobs.db"), lease).pause * SECOND <= lease / 2

@@ -181,3 +181,17 @@ async def test_jobs_that_another_server_settled_do_not_fill_the_memory(
     assert len(known) == 2
     assert known[job["id"], 1].job.payload == ""
     assert await settle(work, ended(job)) == ["settled"]
+
+
+async def test_silence_counts_from_the_round_after_the_last_call(
+    app: App, served: Starlette, api: Client, work: Client
+) -> None:
+    await enqueue(api)
+    await claim(work)
+    workers, signs = service(served).workers, []
+    for calls in (False, False, True):
+        if calls:
+            assert (await work.post("/claims/beat", json={"worker": "w1"})).status_code == 200
+        await workers.round()
+        signs.append((await app.workers.alist())[0].beat_at)
+    assert signs[0] == signs[1] != signs[2]

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Never, TypeVar, Unpack
 
 from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.handle import Handle
+from windlass.client.runtime.store_handle import StoreHandle
 from windlass.core.flow.queue import QueueOptions
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import SECOND, Duration, duration
@@ -19,15 +21,15 @@ from windlass.errors import (
     StoreUnavailable,
     StoreUnusable,
 )
-from windlass.remote.audit import RemoteAudit
 from windlass.remote.connection import Connection
 from windlass.remote.enqueue import enqueue
 from windlass.remote.flows import RemoteFlows
 from windlass.remote.problems import RemoteRefused
 from windlass.remote.schedules import RemoteSchedules
-from windlass.remote.verbs import RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
+from windlass.remote.verbs import RemoteAudit, RemoteJobs, RemoteQueues, RemoteStats, RemoteWorkers
 from windlass.remote.webhooks import RemoteWebhooks
 from windlass.remote.work.session import understood
+from windlass.remote.work.store import RestStore
 from windlass.remote.worker import Worker
 from windlass.server.api.enqueue import MAX_BULK_BODY
 from windlass.server.api.jobs import JobRecord
@@ -57,15 +59,8 @@ class RemoteApp(App):
     ) -> None:
         super().__init__("sqlite:///:remote:", deadline=deadline)
         self._store_handle.server_limit = MAX_BULK_BODY
-        self._connection = connection = Connection(server, token, self._deadline)
-        self.jobs = RemoteJobs(self, connection)
-        self.flows = RemoteFlows(self, connection)
-        self.queues = RemoteQueues(self, connection)
-        self.schedules = RemoteSchedules(self, connection)
-        self.workers = RemoteWorkers(self, connection)
-        self.stats = RemoteStats(self, connection)
-        self.webhooks = RemoteWebhooks(self, connection)
-        self.audit = RemoteAudit(self, connection)
+        self._connection = Connection(server, token, self._deadline)
+        _set_verbs(self, self._connection)
 
     @property
     def store(self) -> str:
@@ -97,6 +92,9 @@ class RemoteApp(App):
         raise InvalidOption("server", f"this needs the store itself, and {self.store} is a server")
 
     def _works_without_loop(self) -> bool:
+        return False
+
+    def _begins_without_loop(self) -> bool:
         return False
 
     def _handle(self, id_: str, existing: bool, returns: Any) -> Handle[Any]:
@@ -169,3 +167,24 @@ class RemoteHandle(Handle[T], eq=False):
 
 def _not_here(what: str, instead: str) -> InvalidOption:
     return InvalidOption(what, f"is declared by the app of a worker, not through a server; to change one: {instead}")
+
+
+def redirect(app: App, server: str, token: str | None = None) -> None:
+    """Let an app use a server, as far as the token allows, instead of the store that its code names."""
+    connection = Connection(server, token or None, app._deadline)
+    app._store_handle = StoreHandle(
+        lambda: connection.server, lambda address: RestStore(connection), server_limit=MAX_BULK_BODY
+    )
+    app._handle = partial(RemoteHandle, app)  # type: ignore[method-assign]
+    _set_verbs(app, connection)
+
+
+def _set_verbs(app: App, connection: Connection) -> None:
+    app.jobs = RemoteJobs(app, connection)
+    app.flows = RemoteFlows(app, connection)
+    app.queues = RemoteQueues(app, connection)
+    app.schedules = RemoteSchedules(app, connection)
+    app.workers = RemoteWorkers(app, connection)
+    app.stats = RemoteStats(app, connection)
+    app.webhooks = RemoteWebhooks(app, connection)
+    app.audit = RemoteAudit(app, connection)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import httpx
 import msgspec
 
+from windlass.client.verbs.group import Home
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.remote.problems import NOT_WINDLASS, error_of
 from windlass.server.operation import PREFIX, etag
@@ -116,6 +117,14 @@ class Connection:
             except (ImportError, ValueError) as error:
                 raise ConfigError(f"the proxy of the environment for {self.server} cannot be used: {error}") from None
         return found
+
+
+class ThroughServer:
+    """The base of groups of verbs that call a server instead of the store."""
+
+    def __init__(self, home: Home, connection: Connection) -> None:
+        self._home = home
+        self._connection = connection
 
 
 def _checked_server(server: str) -> str:

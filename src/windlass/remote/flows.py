@@ -12,17 +12,13 @@ from windlass.core.groups.flow import Flow
 from windlass.core.groups.ids import named_group_id
 from windlass.core.ids import JobRef, check_id
 from windlass.core.names import check_key
-from windlass.remote.connection import Connection
+from windlass.remote.connection import ThroughServer
 from windlass.server.api.flows import FlowDetail, FlowList, FlowRecord
 from windlass.store.records import Page
 
 
-class RemoteFlows(Flows):
+class RemoteFlows(ThroughServer, Flows):
     """Flows behind a server."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def aget(self, id: JobRef) -> Flow:
         return _flow(await self._connection.get(_path(id), FlowDetail, limit=1))

@@ -13,19 +13,15 @@ from windlass.core.jobs.job import DEFAULT_QUEUE, NewJob
 from windlass.core.names import check_name
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, settings
 from windlass.errors import InvalidOption
-from windlass.remote.connection import Connection
+from windlass.remote.connection import ThroughServer
 from windlass.remote.enqueue import template
 from windlass.server.api.enqueue import JobReceipt
 from windlass.server.api.job_options import OPTIONS
 from windlass.server.api.schedule_records import ScheduleList, ScheduleRecord, ScheduleSettingsRecord
 
 
-class RemoteSchedules(Schedules):
+class RemoteSchedules(ThroughServer, Schedules):
     """Schedules behind a server."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def aget(self, name: str) -> Schedule:
         return _schedule(await self._connection.get(_path(name), ScheduleRecord))

@@ -1,4 +1,4 @@
-"""The verbs of `app.jobs`, `app.queues`, `app.workers` and `app.stats`, through the server."""
+"""The verbs of `app.jobs`, `app.queues`, `app.workers`, `app.stats` and `app.audit`, through the server."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,8 @@ import msgspec
 from windlass.client.handle import CANCELLED
 from windlass.client.tasks.options import check_options
 from windlass.client.verbs.actions import Action, ActionVerb
+from windlass.client.verbs.audit import AuditEntry
+from windlass.client.verbs.audit_log import Audit
 from windlass.client.verbs.filters import JobFilters, TaskType, check_every, check_limit, job_filter, type_name
 from windlass.client.verbs.find import job_id
 from windlass.client.verbs.jobs import Jobs
@@ -28,7 +30,8 @@ from windlass.core.stats.meter import Recent, SumBy
 from windlass.core.stats.timeline import By, Timeline, Times
 from windlass.core.why.explain import Why
 from windlass.errors import InvalidOption, QueueNotFound
-from windlass.remote.connection import Connection
+from windlass.remote.connection import ThroughServer
+from windlass.server.api.audit import AuditList
 from windlass.server.api.jobs import FoundId, JobList, JobRecord, PayloadList
 from windlass.server.api.queues import Purged, QueueList, QueueRecord, SettingsRecord, settings_record
 from windlass.server.api.stats import JobCount, StatsRecord, WorkerList
@@ -38,12 +41,8 @@ POLL_SECONDS = 0.5
 T = TypeVar("T")
 
 
-class RemoteJobs(Jobs):
+class RemoteJobs(ThroughServer, Jobs):
     """Jobs behind a server."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def aget(self, id: JobRef, *, fetch: bool = True) -> Job:
         return await self._connection.get(_job(id), Job, fetch=fetch)
@@ -154,12 +153,8 @@ def _query(wanted: JobFilter) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value}
 
 
-class RemoteQueues(Queues):
+class RemoteQueues(ThroughServer, Queues):
     """Queues behind a server."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def alist(self) -> list[Queue]:
         return [_queue(each) for each in (await self._connection.get("/queues", QueueList)).queues]
@@ -219,23 +214,15 @@ class RemoteQueues(Queues):
             return await self._connection.call(method, path, kind, body=body, version=version)
 
 
-class RemoteWorkers(Workers):
+class RemoteWorkers(ThroughServer, Workers):
     """Workers behind a server."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def alist(self) -> list[WorkerInfo]:
         return (await self._connection.get("/workers", WorkerList)).workers
 
 
-class RemoteStats(Stats):
+class RemoteStats(ThroughServer, Stats):
     """Statistics behind a server."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def acounts(self) -> Counts:
         return Counts((await self._connection.get("/stats", StatsRecord)).queues)
@@ -276,6 +263,15 @@ class RemoteStats(Stats):
         found = (await self._connection.get("/stats", StatsRecord, **query)).timeline
         assert found is not None
         return found
+
+
+class RemoteAudit(ThroughServer, Audit):
+    """The audit behind a server; the token needs the scope `admin`."""
+
+    async def alist(self, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
+        check_limit(limit)
+        page = await self._connection.get("/audit", AuditList, limit=limit, cursor=cursor)
+        return Page(tuple(page.entries), page.next_cursor)
 
 
 def _queue(record: QueueRecord) -> Queue:

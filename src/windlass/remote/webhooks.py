@@ -11,17 +11,13 @@ from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.webhooks.delivery import WEBHOOK_QUEUE, WEBHOOK_TYPE, delivery_tag
 from windlass.core.webhooks.webhook import Webhook, WebhookOptions, check_webhook_name, settings_of
-from windlass.remote.connection import Connection
+from windlass.remote.connection import ThroughServer
 from windlass.server.api.webhooks import Delivery, DeliveryList, TestDelivery, WebhookList, WebhookSecret
 from windlass.store.records import Page
 
 
-class RemoteWebhooks(Webhooks):
+class RemoteWebhooks(ThroughServer, Webhooks):
     """Webhooks behind a server; the token needs the scope `admin`."""
-
-    def __init__(self, home: Any, connection: Connection) -> None:
-        super().__init__(home)
-        self._connection = connection
 
     async def aadd(self, name: str, url: str, **options: Unpack[WebhookOptions]) -> NewSecret:
         check_webhook_name(name)

@@ -15,18 +15,19 @@ from windlass.cli.jobs.filters import (
     TenantOption,
     TypeOption,
 )
-from windlass.cli.jobs.relations import place_in, relations_of
 from windlass.cli.jobs.show import describe, row_of
 from windlass.cli.jobs.why import print_first
 from windlass.cli.output.advice import Advice
 from windlass.cli.output.as_json import print_json, print_json_lines
-from windlass.cli.output.tables import print_table
+from windlass.cli.output.tables import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
+from windlass.client.verbs.links import Links
 from windlass.client.verbs.payloads import EarlierPayload
 from windlass.core.jobs.job import Job
+from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import WAITING
-from windlass.errors import InvalidOption, WindlassError
+from windlass.errors import InvalidOption, ScheduleNotFound, WindlassError
 from windlass.store.open import redact
 from windlass.store.records import Page
 
@@ -143,3 +144,52 @@ def _earlier(home: App, job: Job) -> Sequence[EarlierPayload]:
         if error.code != "missing_scope":
             raise
         return ()
+
+
+def relations_of(home: App, job: Job, advice: Advice) -> dict[str, str]:
+    """The relations, by name."""
+    return {**_of_chain(home, job, advice), **_of_schedule(home, job)}
+
+
+def _of_chain(home: App, job: Job, advice: Advice) -> dict[str, str]:
+    if job.flow is None and not job.parents:
+        return {}
+    links = home.jobs.links(job.id)
+    said = {"chain": f"{place_in(links)} ({advice(f'windlass jobs list --chain {job.id}')})"}
+    if links.before is not None:
+        said["comes after"] = _told(links.before)
+    elif job.parents:
+        said["comes after"] = f"{job.parents[0]}, which is not kept any more"
+    if links.after is not None:
+        said["comes before"] = _told(links.after)
+    return said
+
+
+def place_in(links: Links) -> str:
+    """`link 3 of 10`, as far as that is known."""
+    count = f"{len(links.jobs):,}"
+    if not links.begins:
+        return f"link {links.place:,} of {count} that were found"
+    return f"link {links.place:,} of {count}" + ("" if links.ends else " or more")
+
+
+def _told(job: Job) -> str:
+    return f"{job.type} {job.status} {job.id}"
+
+
+def _of_schedule(home: App, job: Job) -> dict[str, str]:
+    if job.schedule is None:
+        return {}
+    try:
+        return {"next run": next_of(home.schedules.get(job.schedule))}
+    except ScheduleNotFound:
+        return {"next run": "none: the schedule was removed"}
+
+
+def next_of(schedule: Schedule) -> str:
+    """In short form."""
+    if schedule.paused:
+        return "none while it is paused"
+    if schedule.next_at is None:
+        return "never"
+    return f"{schedule.next_at:%Y-%m-%d %H:%M:%S} UTC ({ago(schedule.next_at)})"

@@ -3,39 +3,13 @@
 import msgspec
 from msgspec import UNSET, Raw
 
-from windlass.core.jobs.job import NO_TIMEOUT, Claimed
+from windlass.core.jobs.job import NO_TIMEOUT, SAME_FIELDS, Claimed
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND, to_micros
 from windlass.core.status import Status
-from windlass.server.workers.records import (
-    MAX_LINES,
-    ClaimedJob,
-    NoteBody,
-    Outcome,
-    SettlementBody,
-)
+from windlass.server.workers.records import MAX_LINES, ClaimedJob, NoteBody, Outcome, SettlementBody
 from windlass.store.records import Note
 
-_SAME = (
-    "id",
-    "queue",
-    "type",
-    "attempt",
-    "max_attempts",
-    "failures",
-    "crashes",
-    "rescues",
-    "suspicions",
-    "requeues",
-    "snoozes",
-    "priority",
-    "idempotency_key",
-    "concurrency_key",
-    "tenant",
-    "parent",
-    "flow",
-    "schedule",
-)
 _ENDINGS: dict[Status, Outcome] = {
     Status.COMPLETED: "completed",
     Status.FAILED: "failed",
@@ -49,7 +23,7 @@ _ENDINGS: dict[Status, Outcome] = {
 def claimed_of(job: ClaimedJob) -> Claimed:
     """A job for a runner; its payload has the results of its parents already."""
     return Claimed(
-        **{name: getattr(job, name) for name in _SAME},
+        **{name: getattr(job, name) for name in SAME_FIELDS},
         payload=bytes(job.payload).decode(),
         run_at=to_micros(job.run_at),
         created_at=to_micros(job.created_at),

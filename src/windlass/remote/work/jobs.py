@@ -17,19 +17,7 @@ from windlass.remote.enqueue import enqueue
 from windlass.remote.work.convert import claimed_of, note_body, refused_body, settlement_body
 from windlass.remote.work.elsewhere import Elsewhere
 from windlass.remote.work.session import CALL_SECONDS, WorkSession
-from windlass.server.workers.records import (
-    MAX_CLAIMED,
-    MAX_SETTLED,
-    BeatAnswer,
-    BeatBody,
-    ClaimAnswer,
-    ClaimBody,
-    ItemAnswer,
-    SettleAnswer,
-    SettleBody,
-    SettledItem,
-    SettlementBody,
-)
+from windlass.server.workers import records
 from windlass.store.records import Admitted, ClaimRequest, Held, Note, Settled
 
 WAIT = 10.0
@@ -70,8 +58,8 @@ class RestJobs(Elsewhere):
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         limits = {quota.queue: quota.limit for quota in request.quotas}
         self._queues |= dict.fromkeys(limits)
-        limit = min(request.limit, MAX_CLAIMED)
-        body = ClaimBody(
+        limit = min(request.limit, records.MAX_CLAIMED)
+        body = records.ClaimBody(
             worker=request.runner,
             claim=request.claim,
             queues=list(self._queues),
@@ -83,7 +71,7 @@ class RestJobs(Elsewhere):
             host=socket.gethostname(),
         )
         begun = time.monotonic()
-        answer = await self._session.call(request.runner, "/claims", ClaimAnswer, body, WAIT + CALL_SECONDS)
+        answer = await self._session.call(request.runner, "/claims", records.ClaimAnswer, body, WAIT + CALL_SECONDS)
         self.waited = bool(answer.jobs) or time.monotonic() - begun >= WAIT
         self._session.holders.update({(job.id, job.attempt): request.runner for job in answer.jobs})
         return [claimed_of(job) for job in answer.jobs]
@@ -92,7 +80,7 @@ class RestJobs(Elsewhere):
         session = self._session
         keys = [(each.id, each.attempt) for each in settlements]
         await session.find(keys)
-        by_lease: dict[str, list[SettlementBody]] = defaultdict(list)
+        by_lease: dict[str, list[records.SettlementBody]] = defaultdict(list)
         for key, each in zip(keys, settlements, strict=True):
             if (runner := session.holders.get(key)) is not None:
                 by_lease[runner].append(settlement_body(each))
@@ -104,28 +92,28 @@ class RestJobs(Elsewhere):
             session.holders.pop(key, None)
         return [answers.get(key, Settled.STALE) for key in keys]
 
-    async def _settle(self, runner: str, bodies: Sequence[SettlementBody]) -> list[SettledItem]:
+    async def _settle(self, runner: str, bodies: Sequence[records.SettlementBody]) -> list[records.SettledItem]:
         """The answers except `invalid` ones, which are settled as failed; none after the lease is lost."""
-        found: list[SettledItem] = []
+        found: list[records.SettledItem] = []
         for batch in _batches(bodies):
             try:
                 said = await self._send(runner, batch)
                 wrong = [
                     refused_body(body, item.problem or "")
                     for body, item in zip(batch, said.settlements, strict=True)
-                    if item.answer is ItemAnswer.INVALID
+                    if item.answer is records.ItemAnswer.INVALID
                 ]
-                found += [item for item in said.settlements if item.answer is not ItemAnswer.INVALID]
+                found += [item for item in said.settlements if item.answer is not records.ItemAnswer.INVALID]
                 if wrong:
                     again = await self._send(runner, wrong)
-                    found += [item for item in again.settlements if item.answer is not ItemAnswer.INVALID]
+                    found += [item for item in again.settlements if item.answer is not records.ItemAnswer.INVALID]
             except LeaseLost:
                 return found
         return found
 
-    async def _send(self, runner: str, batch: list[SettlementBody]) -> SettleAnswer:
-        body = SettleBody(worker=runner, settlements=batch)
-        return await self._session.call(runner, "/claims/settle", SettleAnswer, body)
+    async def _send(self, runner: str, batch: list[records.SettlementBody]) -> records.SettleAnswer:
+        body = records.SettleBody(worker=runner, settlements=batch)
+        return await self._session.call(runner, "/claims/settle", records.SettleAnswer, body)
 
     async def note(self, notes: Sequence[Note]) -> None:
         """Send progress and log lines; a start alone is not sent, so `started_at` comes with the first of them."""
@@ -138,9 +126,11 @@ class RestJobs(Elsewhere):
 
     async def _note(self, runner: str, notes: Sequence[Note]) -> None:
         for start in range(0, len(notes), MAX_NOTES):
-            body = BeatBody(worker=runner, notes=[note_body(each) for each in notes[start : start + MAX_NOTES]])
+            body = records.BeatBody(
+                worker=runner, notes=[note_body(each) for each in notes[start : start + MAX_NOTES]]
+            )
             try:
-                await self._session.call(runner, "/claims/beat", BeatAnswer, body)
+                await self._session.call(runner, "/claims/beat", records.BeatAnswer, body)
             except LeaseLost:
                 return  # another worker has the jobs
 
@@ -149,14 +139,14 @@ class RestJobs(Elsewhere):
         return [Held(id=job.id, attempt=job.attempt, queue=job.queue, claim=job.claim) for job in found]
 
 
-def _batches(bodies: Sequence[SettlementBody]) -> Iterator[list[SettlementBody]]:
+def _batches(bodies: Sequence[records.SettlementBody]) -> Iterator[list[records.SettlementBody]]:
     """Batches within the server's limits."""
-    batch: list[SettlementBody] = []
+    batch: list[records.SettlementBody] = []
     size = 0
     for body in bodies:
         length = len(body.result) if isinstance(body.result, Raw) else 0
         length += 0 if body.error is None else len(msgspec.json.encode(body.error))
-        if batch and (len(batch) == MAX_SETTLED or size + length > MAX_BATCH_BYTES):
+        if batch and (len(batch) == records.MAX_SETTLED or size + length > MAX_BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(body)

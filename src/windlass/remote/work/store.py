@@ -39,7 +39,7 @@ RULES_EVERY: Micros = 10 * SECOND
 class RestStore:
     """The store behind a server. `slots`: how many jobs each runner runs at once."""
 
-    works_without_loop = False
+    works_without_loop = begins_without_loop = False
     is_behind_server = True
 
     def __init__(self, connection: Connection, slots: int = 1) -> None:

@@ -50,6 +50,8 @@ class RestGroups:
 
     def __init__(self, app: App, lease: Micros) -> None:
         self._app, self._lease = app, lease
+        self.pause = min(LOOK_SECONDS, lease / SECOND / 3)
+        """Seconds between two rounds: each renews the lease when a third of it is over."""
         self._queues: dict[str, Micros] = {}
         """By queue, when a REST worker last claimed from it."""
         self._ends: GroupEnds | None = None
@@ -106,7 +108,7 @@ class RestGroups:
     async def _pause(self) -> None:
         self._woken.clear()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with asyncio.timeout(self.pause):
                 await self._woken.wait()
                 if self._ends is not None:
                     await self._ends.quiet.wait()

@@ -65,6 +65,8 @@ class RestWorker(msgspec.Struct, eq=False):
     info: WorkerInfo | None = None
     """None: it has claimed only through other servers."""
     heard_at: Micros = 0
+    signed_at: Micros = -1
+    """When this server last renewed its lease and its registration, for a call before."""
     polls: int = 0
     """Its open claims."""
     latest: int = -1
@@ -140,17 +142,17 @@ class RestWorkers:
             worker = await self.get(caller, id_)
         except LeaseLost:
             return
-        store = await self._app._ready()
-        ended = RunnerEnd(runner=worker.runner, started=crashed, crashed=bool(crashed))
-        await report_rescued(store, await store.leases.end(ended), log_event)
-        await store.workers.unregister(PREFIX + id_)
-        await self._drop(store, worker)
+        await self._end(worker, RunnerEnd(runner=worker.runner, started=crashed, crashed=bool(crashed)))
 
     async def lose(self, worker: RestWorker) -> None:
-        """Its lease has ended in the store: rescue what can be rescued now; a coordinator rescues the rest."""
+        """End a lease that the store does not renew, and rescue its jobs; `rescue` may grant it a grace instead."""
+        await self._end(worker, RunnerEnd(runner=worker.runner, started=frozenset(), crashed=True, expired=True))
+
+    async def _end(self, worker: RestWorker, ended: RunnerEnd) -> None:
         store = await self._app._ready()
+        await report_rescued(store, await store.leases.end(ended), log_event)
+        await store.workers.unregister(PREFIX + worker.id)
         await self._drop(store, worker)
-        await report_rescued(store, await store.leases.rescue(MAX_RESCUED), log_event)
 
     async def stop(self) -> None:
         """Stop the renewals; leases last for their time, and another server may renew them."""
@@ -222,8 +224,8 @@ class RestWorkers:
 
     async def round(self) -> None:
         """Renew the leases of workers that made a call; end workers that were silent for a whole lease."""
-        store, recent = await self._app._ready(), self.lease // 3
-        heard = [each for each in self._known.values() if each.polls or since_boot() - each.heard_at < recent]
+        store, now = await self._app._ready(), since_boot()
+        heard = [each for each in self._known.values() if each.polls or each.heard_at >= each.signed_at]
         if heard:
             renewal = await store.leases.renew(self._id, tuple(each.runner for each in heard), 2 * self.lease)
             lost = frozenset(renewal.lost)
@@ -234,7 +236,11 @@ class RestWorkers:
             infos = [each.info for each in kept if each.info is not None]
             if infos:
                 await store.workers.beat(*infos)
+            for worker in kept:
+                worker.signed_at = now
         await self._end_silent(store, await store.workers.list())
+        # Also of workers that no server has observed for one length: there may be no coordinator.
+        await report_rescued(store, await store.leases.rescue(MAX_RESCUED), log_event)
         await self.meters.flush(store.stats)
         self._rounds += 1
         if self._rounds % CLEAN_EVERY == 0:
@@ -270,14 +276,10 @@ class RestWorkers:
         """End a silent worker: the only job that it held has crashed; of several, each is a suspect."""
         runner = runner_id(PREFIX + id_, 1)
         held = await store.jobs.held(runner)
-        started = frozenset((job.id, job.attempt) for job in held)
-        await report_rescued(
-            store, await store.leases.end(RunnerEnd(runner=runner, started=started, crashed=True)), log_event
-        )
-        await store.workers.unregister(PREFIX + id_)
         (found,) = await store.documents.get(KIND, [id_])
         owner = "" if found is None else msgspec.json.decode(found.data, type=_Record).owner
-        await self._drop(store, RestWorker(id_, owner))
+        started = frozenset((job.id, job.attempt) for job in held)
+        await self._end(RestWorker(id_, owner), RunnerEnd(runner=runner, started=started, crashed=True))
 
     async def _clean(self, store: Store) -> None:
         """Delete records of workers that ended while no server ran."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from windlass.testing.workers.rules import OPTIONAL, RULES, Rule
-from windlass.testing.workers.stage import Broken, Stage
+from windlass.testing.workers.stage import LEASE, Broken, Stage
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -24,10 +24,13 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def check_worker(
-    command: Sequence[str], chosen: Sequence[str] = (), tell: Callable[[Verdict], None] = lambda verdict: None
+    command: Sequence[str],
+    chosen: Sequence[str] = (),
+    tell: Callable[[Verdict], None] = lambda verdict: None,
+    lease: float = LEASE,
 ) -> list[Verdict]:
     """Start the worker's command, and check it against the rules, all or those that are chosen by name."""
-    with Stage(command) as stage:
+    with Stage(command, lease) as stage:
         verdicts = []
         for verdict in _verdicts(stage, chosen):
             tell(verdict)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.testing.workers.proxy import Check, Exchange
-from windlass.testing.workers.stage import LEASE, Stage, expect
+from windlass.testing.workers.stage import Stage, expect
 
 Rule = Callable[[Stage], None]
 VALUES: tuple[Any, ...] = (None, True, 0, -1.5, "", 'ä€😀 "\\\n', [], {"a": [1, {"b": None}]}, "x" * 20_000)
@@ -53,7 +53,7 @@ def numbers_claims(stage: Stage) -> None:
 
 def beats_while_jobs_run(stage: Stage) -> None:
     """Renews its lease while a job runs for longer than the lease."""
-    stage.completed(stage.enqueue("slow", seconds=2.5 * LEASE))
+    stage.completed(stage.enqueue("slow", seconds=2.5 * stage.lease))
 
 
 def stops_cancelled_jobs(stage: Stage) -> None:
@@ -110,7 +110,7 @@ def outlives_a_server_that_is_away(stage: Stage) -> None:
     id_ = stage.enqueue("slow", seconds=1)
     stage.running(id_)
     stage.proxy.go_away()
-    time.sleep(1.5 * LEASE)
+    time.sleep(1.5 * stage.lease)
     stage.proxy.come_back()
     job = stage.ended(id_)
     expect(job.status == "completed", f"its job ended as {job.status}")
@@ -119,7 +119,7 @@ def outlives_a_server_that_is_away(stage: Stage) -> None:
 
 def begins_anew_without_its_lease(stage: Stage) -> None:
     """Goes on under a new id after 409 lease_lost, and settles nothing that it held before."""
-    id_ = stage.enqueue("slow", seconds=2 * LEASE)
+    id_ = stage.enqueue("slow", seconds=2 * stage.lease)
     stage.running(id_)
     lost = (stage.job(id_).worker or "").removeprefix("rest-").rpartition("-")[0]
     stage.end_lease(lost)
@@ -140,7 +140,9 @@ def finishes_when_it_is_told_to_stop(stage: Stage) -> None:
     stage.completed(id_)
     expect(code == 0, f"its exit code is {code}")
     expect(stage.job(left).status != "running", "it left a job behind that it claimed after SIGTERM")
-    stage.until(lambda: not stage.types(), "its lease did not end with it: it did not call /claims/end", LEASE / 2)
+    stage.until(
+        lambda: not stage.types(), "its lease did not end with it: it did not call /claims/end", stage.lease / 2
+    )
 
 
 def leaves_its_jobs_when_it_is_killed(stage: Stage) -> None:

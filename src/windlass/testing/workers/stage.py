@@ -25,7 +25,7 @@ from windlass.worker.processes import kill_marked
 
 T = TypeVar("T")
 LEASE = 2.0
-"""Seconds. Short, so that a check of silence does not take long."""
+"""Seconds. Short, so that a check of silence does not take long; longer for a worker that starts processes slowly."""
 PATIENCE = 30.0
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -41,8 +41,8 @@ class Broken(Exception):
 class Stage:
     """Everything that a check uses; ended with it."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._command = list(command)
+    def __init__(self, command: Sequence[str], lease: float = LEASE) -> None:
+        self._command, self.lease = list(command), lease
         self._made = ExitStack()
         self._mark = secrets.token_hex(8)
         self._worker: subprocess.Popen[bytes] | None = None
@@ -71,7 +71,7 @@ class Stage:
         words = ["-m", "windlass", "serve", "--store", store, "--port", str(self._port), "--unready", "0s"]
         out = self._made.enter_context(log.open("wb"))
         server = subprocess.Popen(
-            [sys.executable, *words, "--worker-lease", f"{LEASE:g}s"], stdout=out, stderr=subprocess.STDOUT
+            [sys.executable, *words, "--worker-lease", f"{self.lease:g}s"], stdout=out, stderr=subprocess.STDOUT
         )
         self._made.callback(server.wait)
         self._made.callback(server.terminate)
@@ -171,7 +171,7 @@ class Stage:
 
     def until(self, look: Callable[[], T], otherwise: str, seconds: float | None = None) -> T:
         """What `look` returns once it is true; raises Broken if it never is."""
-        seconds = PATIENCE if seconds is None else seconds
+        seconds = PATIENCE + 5 * self.lease if seconds is None else seconds
         end = time.monotonic() + seconds
         while not (found := look()):
             expect(time.monotonic() < end, f"{otherwise} (within {seconds:g} s)")
