@@ -9,11 +9,12 @@ import pytest
 
 from tests.support.seed import claim_ids, enqueue, enqueue_one, open_lease, request
 from tests.support.stores import yugabyte_url
+from windlass.core.flow.queue import settings
 from windlass.core.jobs.job import Claimed
 from windlass.core.stats.meter import Meter
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.postgres.limits import bucket_turns, throttle
+from windlass.store.postgres.limits import bucket_turns, limited_attempt, throttle
 from windlass.store.postgres.store import PostgresStore
 
 CLAIMERS = 4
@@ -126,6 +127,23 @@ async def test_a_claim_whose_lock_stays_taken_goes_ahead_and_its_waits_are_count
     await connection.execute("ROLLBACK")
     assert isinstance(store, PostgresStore)
     assert store._server.conflicts.lock_waits == 3
+
+
+async def test_waits_of_a_claim_from_a_limited_queue_are_counted_too(
+    store: Store, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limited_attempt, "MAX_TURNS", 3)
+    await store.queues.declare({"default": settings(max_concurrency=10)})
+    await open_lease(store)
+    ids = await enqueue(store, 5)
+    await claim_ids(store, limit=1)  # now it is known to be limited
+    assert isinstance(store, PostgresStore)
+    assert store._server.conflicts.lock_waits == 0
+    await connection.execute("BEGIN")
+    await connection.execute("SELECT FROM windlass.claim_locks FOR NO KEY UPDATE")
+    assert await claim_ids(store) == ids[1:]
+    await connection.execute("ROLLBACK")
+    assert store._server.conflicts.lock_waits >= 3
 
 
 async def test_waits_of_claims_are_kept_for_doctor(store: Store, connection: Any) -> None:

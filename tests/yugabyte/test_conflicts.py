@@ -130,10 +130,22 @@ async def test_conflicts_are_a_metric(store: Store, unlucky: Unlucky) -> None:
     assert figures.read().totals["conflicts"] == unlucky.statements + unlucky.commits > 0
 
 
-def test_the_words_of_a_restart_are_a_conflict_whatever_its_code() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        RESTART,
+        "Catalog Version Mismatch: A DDL occurred while processing this query. Try again.",
+        "The catalog snapshot used for this transaction has been invalidated: expected: 2, got: 1: MISMATCHED_SCHEMA",
+        "schema version mismatch for table 000033e8: expected 2, got 1",
+    ],
+)
+def test_the_words_of_a_restart_are_a_conflict_whatever_its_code(words: str) -> None:
+    assert is_conflict(asyncpg.InternalServerError(words))
+
+
+def test_serialization_failures_and_deadlocks_are_conflicts_and_other_errors_are_not() -> None:
     assert is_conflict(asyncpg.SerializationError("x"))
     assert is_conflict(asyncpg.DeadlockDetectedError("x"))
-    assert is_conflict(asyncpg.InternalServerError(RESTART))
     assert not is_conflict(asyncpg.InternalServerError("x"))
 
 

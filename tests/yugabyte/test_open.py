@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.seed import enqueue_one
+from tests.support.servers.address import Address
 from tests.support.servers.places import postgres_place
 from tests.support.stores import with_profile
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable
@@ -52,6 +53,31 @@ async def test_opening_a_postgresql_as_yugabyte_creates_nothing_and_says_what_it
     other = open_store(f"{place}?profile=yugabyte")
     assert await other.migrate() == ["0001_yugabyte"]
     await other.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "isolation", "says"),
+    [
+        (OLD, "read committed", "is PostgreSQL 11 underneath, and Windlass needs 15"),
+        (NEW, "repeatable read", "get repeatable read: set the flag yb_enable_read_committed_isolation=true"),
+    ],
+)
+async def test_a_server_that_answers_like_a_wrong_yugabytedb_is_refused_and_nothing_is_created(
+    tmp_path: Path, version: str, isolation: str, says: str
+) -> None:
+    url = postgres_place(tmp_path)
+    answers = {"version": version, "yb_get_effective_transaction_isolation_level": isolation}
+    for name, text in answers.items():
+        Address(url).execute(f"CREATE FUNCTION public.{name}() RETURNS text LANGUAGE sql AS $$ SELECT '{text}' $$")
+    Address(url).execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET search_path = public, pg_catalog")
+    store = open_store(url.replace("postgresql://", "yugabyte://", 1))
+    with pytest.raises(StoreUnavailable, match=says) as raised:
+        await store.migrate()
+    assert raised.value.lasting
+    with pytest.raises(StoreUnavailable, match=says):
+        await enqueue_one(store)
+    await store.close()
+    assert Address(url).execute("SELECT FROM pg_namespace WHERE nspname = 'windlass'") == []
 
 
 async def test_doctor_says_that_a_postgresql_is_no_yugabytedb(tmp_path: Path) -> None:

@@ -27,6 +27,21 @@ def test_no_statement_of_the_profile_uses_what_it_lacks(name: str) -> None:
     assert BANNED.findall(_without_windows(text)) == []
 
 
+GENERATED = re.compile(r"UPDATE windlass\.(?:jobs|history|tombstones)\b.*?(?=\bRETURNING\b|\Z)", re.DOTALL)
+BY_ONE_KEY = re.compile(r"\bid = (?::\w+(?:::uuid)?|'[^']*')(?!\w)")
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_no_statement_updates_one_row_by_its_key_where_columns_are_generated(name: str) -> None:
+    """YugabyteDB's shortcut for such an update writes NULL for `status = status` (its issue 33967)."""
+    assert [text for text in GENERATED.findall(STATEMENTS[name]) if BY_ONE_KEY.search(text)] == []
+
+
+def test_an_update_of_one_row_by_its_key_would_be_found() -> None:
+    (text,) = GENERATED.findall("UPDATE windlass.jobs SET status = status WHERE id = :id::uuid")
+    assert BY_ONE_KEY.search(text)
+
+
 def test_plain_statements_use_it_so_that_the_search_finds_something() -> None:
     found = {word for text in statements_of("postgres").values() for word in BANNED.findall(PLAIN.filled(text))}
     assert {"ctid", "pg_notify", "pg_snapshot_xmin", "pg_current_xact_id"} <= found

@@ -261,13 +261,7 @@ class PostgresSignals(Role):
         return self._hints.silence
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Until a hint arrives, or a queue has tokens again that the last claim lacked."""
-        opens = self._rate_waits.next_in()
-        if opens is None or opens >= seconds * SECOND:
-            return await self._hints.wait(cursor, seconds)
-        await self._hints.wait(cursor, opens / SECOND)
-        self._rate_waits.tell()
-        return True
+        return await self._hints.wait_for_work(self._rate_waits, cursor, seconds)
 
     async def has_work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         return await self._access.read(lambda db: has_work(db, queues, types, self._rate_waits))

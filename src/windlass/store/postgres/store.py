@@ -31,6 +31,7 @@ from windlass.store.postgres.roles import (
 )
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
+from windlass.store.postgres.verbs.enqueue_direct import begins_without_loop
 from windlass.store.postgres.verbs.prune import Pruner
 from windlass.store.postgres.verbs.raise_buckets import learn_buckets
 from windlass.store.records import ProcessRole
@@ -68,6 +69,7 @@ class PostgresStore:
     ) -> None:
         """`deadline` bounds every call."""
         self.address = address.url
+        self._is_client = opener is ProcessRole.CLIENT
         server = Server(address, shown, clock, CONNECTION_ROLES[opener])
         renewals = server
         if opener is ProcessRole.SUPERVISOR:
@@ -108,8 +110,14 @@ class PostgresStore:
         """A view of the same server and connections with another deadline."""
         view = object.__new__(PostgresStore)
         view.address = self.address
+        view._is_client = self._is_client
         view._set_up(self._server, self._renewals, self._hints, self._enqueuer, seconds)
         return view
+
+    @property
+    def begins_without_loop(self) -> bool:
+        """Of clients: a runner needs its connections for claims and settlements."""
+        return self._is_client and begins_without_loop(self._server)
 
     async def tidy(self) -> None:
         """Raise watermarks, sweep concurrency keys, continue pruning."""
@@ -133,6 +141,7 @@ class PostgresStore:
         await self._access.read(check_schema)
 
     async def close(self) -> None:
+        self._enqueuer.direct.close()
         await self._hints.close()
         await self._renewals.close()
         await self._server.close()

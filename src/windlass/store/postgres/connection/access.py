@@ -9,6 +9,7 @@ from typing import TypeVar
 import asyncpg
 
 from windlass.errors import StoreUnavailable, WindlassError
+from windlass.store.drive import to_loop
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import Call
 from windlass.store.postgres.connection.repeated_reads import RepeatedReads
@@ -87,6 +88,7 @@ class Access:
         return frame if points is None else points.watched(frame)
 
     async def _run(self, work: Work[T], frame: Frame, reads: type[RepeatedReads] | None = None) -> T:
+        await to_loop()
         until = self._until
         call = Call(asyncio.get_running_loop().time() + self.seconds if until is None else until)
         try:
@@ -101,11 +103,12 @@ class Access:
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
         except TimeoutError as error:
-            raise self._too_late(maybe_done=call.doubtful) from error
+            raise self.too_late(maybe_done=call.doubtful) from error
         finally:
             call.end()
 
-    def _too_late(self, *, maybe_done: bool, cancelled: bool = False) -> StoreUnavailable:
+    def too_late(self, *, maybe_done: bool, cancelled: bool = False) -> StoreUnavailable:
+        """The error of a call that had no answer in time."""
         why = f"; {self.server.obstacle.text}" if self.server.obstacle.text else ""
         held = cancelled and self._ends_waits
         seconds = min(self.seconds, LOCK_SECONDS) if held else self.seconds
@@ -153,7 +156,7 @@ class Access:
             )
             if session.leaving is not None and (is_lost(error) or state_of(error) == CANCELLED):
                 cancelled = state_of(error) == CANCELLED
-                raise self._too_late(maybe_done=getattr(told, "maybe_done", False), cancelled=cancelled) from error
+                raise self.too_late(maybe_done=getattr(told, "maybe_done", False), cancelled=cancelled) from error
             raise told from error
         finally:
             call.unwatch()

@@ -18,6 +18,8 @@ from windlass.store.postgres.connection.profile import PLAIN, Profile, for_each_
 SERVER_CLOCK = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
 """In a subselect, so that it is evaluated once per statement and not per row."""
 
+Values = Mapping[str, Any]
+
 _NAME = re.compile(r"(?<![:\w]):([a-z_]+)")
 _SCHEMA = re.compile(r"\bwindlass\.")
 
@@ -65,7 +67,6 @@ def _render(text: str, place: Callable[[str], str], *, server_clock: bool) -> st
     return _NAME.sub(fill, text)
 
 
-Values = Mapping[str, Any]
 _NONE: Values = {}
 
 
@@ -110,6 +111,10 @@ class Texts:
         if text is None:
             text = self._named[name] = for_each_bucket(self.profile.statement(name), self._buckets)
         return self.made(text, prepare)
+
+    def with_clock(self, values: Values) -> Values:
+        """The values of a statement, with the time if it is not the server's."""
+        return values if self.clock is None else {**values, "now": self.clock.wall()}
 
     def made(self, text: str, prepare: Callable[..., Statement]) -> Statement:
         """A statement by its text; their number is bounded, because none contains values."""
@@ -158,17 +163,17 @@ class Db:
     async def rows(self, name: str, values: Values = _NONE) -> list[Any]:
         """The rows of a named statement."""
         statement = self._texts.named(name, self._connection.prepare)
-        return await self._connection.rows(statement, self._with_clock(values))
+        return await self._connection.rows(statement, self._texts.with_clock(values))
 
     async def run(self, name: str, values: Values = _NONE) -> int:
         """Execute a named statement; how many rows it changed."""
         statement = self._texts.named(name, self._connection.prepare)
-        return await self._connection.run(statement, self._with_clock(values))
+        return await self._connection.run(statement, self._texts.with_clock(values))
 
     async def select(self, text: str, values: Values = _NONE) -> list[Any]:
         """The rows of a statement given as text, which is built from constants only."""
         statement = self._texts.made(text, self._connection.prepare)
-        return await self._connection.rows(statement, self._with_clock(values))
+        return await self._connection.rows(statement, self._texts.with_clock(values))
 
     def by_id(self, select: str, order: str) -> str:
         """The rows of each bucket in their order, merged: an index on the ids alone would have a hot end."""
@@ -183,10 +188,6 @@ class Db:
     def wall_time(self, expires_at: Micros) -> Micros:
         """Leases end by the server's clock."""
         return expires_at
-
-    def _with_clock(self, values: Values) -> Values:
-        clock = self._texts.clock
-        return values if clock is None else {**values, "now": clock.wall()}
 
 
 # Many values in one parameter: the driver encodes each element of an array, but a text as a whole. Statements unpack

@@ -3,15 +3,11 @@
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
-from contextvars import ContextVar
-from typing import TypeVar, cast
 
 import asyncpg
 
-from windlass.store.failpoints import ACTIONS, Failpoints, Named, armed
+from windlass.store.failpoints import ACTIONS, Failpoints, armed
 from windlass.store.postgres.connection.session import Frame, Session
-
-Role = TypeVar("Role")
 
 
 def armed_commits() -> "WatchedCommits | None":
@@ -25,11 +21,8 @@ class WatchedCommits:
 
     def __init__(self, points: Failpoints) -> None:
         self._points = points
-        self._verb: ContextVar[str] = ContextVar("verb", default="")
-
-    def named(self, role: Role) -> Role:
-        """The same role, whose verbs set their names; tasks that they start inherit the name."""
-        return cast(Role, Named(role, self._verb))
+        self._verb = points.verb
+        self.named = points.named
 
     def watched(self, frame: Frame) -> Frame:
         """The same frame, with failpoints on either side of its commit."""

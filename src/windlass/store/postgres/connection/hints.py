@@ -17,11 +17,11 @@ from windlass.core.hints import HINT_RATE, spend_hint
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
-from windlass.store.drive import running_loop
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.server import Server
 from windlass.store.postgres.connection.session import Session
+from windlass.store.waits import HintWaiters
 
 SLACK_SECONDS = 0.001
 """While jobs keep coming, the next enqueue takes delayed hints along before this."""
@@ -39,14 +39,13 @@ class Hint:
         self.given = given
 
 
-class Hints:
+class Hints(HintWaiters):
     """The hints that one process sends and receives."""
 
     def __init__(self, server: Server, *, listening: bool) -> None:
+        super().__init__()
         self._server = server
         self._channel = f"windlass.{server.address.schema}"
-        self._cursor = 0
-        self._waiting: set[asyncio.Future[None]] = set()
         self._bucket = full(HINT_RATE, since_boot())
         self._delayed: WeakKeyDictionary[asyncio.AbstractEventLoop, set[str]] = WeakKeyDictionary()
         self._timed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
@@ -60,43 +59,14 @@ class Hints:
         if listening and server.notifies:
             server.on_open = self._listen
 
-    def cursor(self) -> int:
-        return self._cursor
-
-    def hear(self) -> None:
-        """Wake the waiters of this process."""
-        self._cursor += 1
-        here = running_loop() if self._waiting else None
-        for waiter in list(self._waiting):
-            if waiter.get_loop() is here:
-                _wake(waiter)
-                continue
-            with contextlib.suppress(RuntimeError):  # its loop is closed
-                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
-
-    async def wait(self, cursor: int, seconds: float) -> bool:
-        """Whether a hint arrived since the cursor, within the time."""
-        if self._cursor != cursor:
-            return True
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        late = loop.call_later(seconds, _wake, waiter)
-        self._waiting.add(waiter)
-        try:
-            await waiter
-        finally:
-            late.cancel()
-            self._waiting.discard(waiter)
-        return self._cursor != cursor
-
-    def next(self, queues: Collection[str]) -> Hint:
-        """The hint of an enqueue; if it is not `given`, call `later` after the commit."""
+    def next(self, queues: Collection[str], loop: asyncio.AbstractEventLoop | None = None) -> Hint:
+        """The hint of an enqueue; if it is not `given`, call `later` after the commit. `loop` is that of a thread."""
         if not self._server.notifies:
             return Hint(self._channel, given=False)
         if self._spend():
             return Hint(self._channel, given=False)
         # With the enqueue it costs nothing, and covers delayed hints too.
-        self._delayed.get(asyncio.get_running_loop(), set()).difference_update(queues)
+        self._delayed.get(loop or asyncio.get_running_loop(), set()).difference_update(queues)
         return Hint(self._channel, given=True)
 
     def _spend(self) -> float:
@@ -124,6 +94,17 @@ class Hints:
         self._delayed.setdefault(loop, set()).update(queues)
         if loop not in self._timed:
             self._send_in(0.0, loop)
+
+    def later_on(self, loop: asyncio.AbstractEventLoop, queues: Collection[str]) -> None:
+        """The same from a thread. The loop is woken only if no timer of it sends them anyway."""
+        if not self._server.notifies:
+            return
+        delayed = self._delayed.setdefault(loop, set())
+        delayed.update(queues)
+        # The loop may have sent that set before these queues were in it.
+        if loop not in self._timed or self._delayed.get(loop) is not delayed:
+            with contextlib.suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(self.later, queues)
 
     def _send_in(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
         self._timed.add(loop)
@@ -205,8 +186,3 @@ def why_no_hints(address: Address) -> str:
     if address.profile.name:
         return "hints are off on YugabyteDB, unless the store's address says ?notify=on"
     return "the store's address says ?notify=off"
-
-
-def _wake(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)

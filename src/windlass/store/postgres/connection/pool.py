@@ -64,6 +64,15 @@ class Pool:
             return await self._open()
         return await self._wait()
 
+    def lend(self) -> Session | None:
+        """A free session for a longer use, until it is given back, if that leaves one for the others."""
+        if self.closed or not self._free or self._max_size < 2:
+            return None
+        session = self._free.pop()
+        self._least_free = min(self._least_free, len(self._free))
+        self._taken.add(session)
+        return session
+
     def _check_open(self) -> None:
         if self.closed:
             # A call started by a timer while the loop ends would never finish.

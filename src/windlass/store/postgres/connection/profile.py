@@ -45,7 +45,6 @@ class Profile(msgspec.Struct, frozen=True):
     advisory_locks: bool = True
     lock_timeouts: bool = True
     """Whether a lock_timeout ends waits for rows; else the client does (connection/access.py)."""
-    one_clock: bool = True
     settings: Mapping[str, str] = {}
     """Session settings in addition to those of every profile."""
     lost: tuple[str, ...] = ()
@@ -84,7 +83,6 @@ YUGABYTEDB = Profile(
     partitions=False,
     advisory_locks=False,
     lock_timeouts=False,
-    one_clock=False,
     settings={"idle_in_transaction_session_timeout": str(MAX_TRANSACTION // 1000)},
     lost=("XX",),
 )

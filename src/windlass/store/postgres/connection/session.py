@@ -72,7 +72,7 @@ REPLAN_EVERY: Micros = 10 * SECOND
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 CHECK = "client_connection_check_interval"
 """The one setting that some systems refuse."""
-_STANDBY_WAIT = "SyncRepWaitForLSN"
+STANDBY_WAIT = "SyncRepWaitForLSN"
 """The server function that waits for a standby: it identifies the warning in every language."""
 READ_ROUNDS = 5
 """Iterations of the event loop until a closed connection is known to be closed."""
@@ -86,7 +86,7 @@ class StandbyWait:
 
     def on_notice(self, _: object, message: Any) -> None:
         """A notice or warning; the driver reports it before the answer to its statement."""
-        if message.server_source_function == _STANDBY_WAIT:
+        if message.server_source_function == STANDBY_WAIT:
             self.cut_off = True
 
 

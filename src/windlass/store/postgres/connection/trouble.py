@@ -12,8 +12,15 @@ from windlass.store.records import RowsHeld
 RETRIED = ("40001", "40P01")
 """Serialization failures and deadlocks: nothing was done, and trying again helps."""
 
-RESTART = "restart read required"
-"""YugabyteDB: a row was written at a time that may be before or after the statement's. Its state is 40001, too."""
+_CONFLICTS = (
+    # A row was written at a time that may be before or after the statement's.
+    "restart read required",
+    # The schema was changed meanwhile, as by `windlass migrate --buckets`.
+    "catalog version mismatch",
+    "catalog snapshot used for this transaction has been invalidated",
+    "schema version mismatch",
+)
+"""What YugabyteDB says of conflicts, whose state is 40001 in most versions, and XX000 in others."""
 
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 """Errors of the server or the connection; anything else is a bug of ours.
@@ -70,7 +77,10 @@ def is_lost(error: BaseException) -> bool:
 
 def is_conflict(error: BaseException) -> bool:
     """Whether the transaction was rolled back because of others, and trying it again helps."""
-    return state_of(error) in RETRIED or (RESTART in str(error).lower() and not is_lost(error))
+    if state_of(error) in RETRIED:
+        return True
+    said = str(error).lower()
+    return any(words in said for words in _CONFLICTS) and not is_lost(error)
 
 
 def translate(

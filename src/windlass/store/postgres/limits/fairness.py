@@ -49,13 +49,15 @@ class FairTurns:
     def __init__(self) -> None:
         self._rounds: dict[int, _Round] = defaultdict(_Round)
 
-    async def candidates(self, db: Db, search: Search, cursors: Cursors, jobs: int) -> list[Candidate]:
-        """The next candidates, locked: by priority, then by turn."""
+    async def candidates(
+        self, db: Db, search: Search, cursors: Cursors, jobs: int, trip: Micros = 0
+    ) -> list[Candidate]:
+        """The next candidates, locked: by priority, then by turn; `trip` is the time of a small statement."""
         found: list[Candidate] = []
         for turn in self._rounds.values():
             turn.asked, turn.with_jobs = set(), set()
         for sort_priority, watermark in search.places:
-            at, turn = _At(db, search, cursors, sort_priority, watermark), self._rounds[sort_priority]
+            at, turn = _At(db, search, cursors, sort_priority, watermark, trip), self._rounds[sort_priority]
             while len(found) < jobs and (fresh := await _list(turn, at, jobs) - turn.asked):
                 found += await _share(turn, at, fresh, jobs - len(found))
         return found
@@ -103,6 +105,7 @@ class _At(msgspec.Struct, frozen=True):
     cursors: Cursors
     sort_priority: int
     watermark: Micros
+    trip: Micros
 
     async def next_of(self, wanted: Mapping[str, int], before: Mapping[str, int]) -> dict[str, deque[Candidate]]:
         """The next jobs of each tenant. Those found before are locked by this claim, so they are found once more."""
@@ -139,7 +142,7 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
     """Tenants with pending jobs, from where the last list ended, and round.
 
     With an old snapshot a list scans all dead entries: then the last list is used for a while, unless it left tenants
-    out and its own have no more jobs.
+    out and its own have no more jobs. That the server is far away or busy is no reason: a new tenant would wait.
     """
     used_up = turn.after and turn.asked.issuperset(turn.listed)
     if not turn.throttle.may_run() and not used_up:
@@ -159,7 +162,7 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
         for tenant_queue, end in ends.items()
         if tenant_queue in found or not _lies_between(tenant_queue, start, turn.after, wrapped=wrapped)
     }
-    turn.throttle.done()
+    turn.throttle.done(at.trip)
     return found
 
 

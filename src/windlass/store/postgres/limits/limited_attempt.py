@@ -12,10 +12,12 @@ import msgspec
 from windlass.core.flow.rate import wait_for
 from windlass.core.moments import Micros
 from windlass.errors import LeaseLost
+from windlass.store.clock import since_boot
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.bucket_turns import MAX_TURNS, pause
-from windlass.store.postgres.limits.cursors import Candidate, Cursors
-from windlass.store.postgres.limits.fairness import FairTurns, Search
+from windlass.store.postgres.limits.claim_memory import ClaimMemory
+from windlass.store.postgres.limits.cursors import Candidate
+from windlass.store.postgres.limits.fairness import Search
 from windlass.store.postgres.limits.queue_limits import QueueLimits
 from windlass.store.postgres.limits.rate_check import (
     FAR,
@@ -27,47 +29,6 @@ from windlass.store.postgres.limits.rate_check import (
     spend_tokens,
 )
 from windlass.store.records import ClaimRequest
-
-
-class ClaimMemory:
-    """Cursors, fair turns, and upper bounds of what runners hold."""
-
-    def __init__(self) -> None:
-        self._cursors: dict[str, Cursors] = {}
-        self._turns: dict[str, FairTurns] = {}
-        self._oldest: dict[tuple[str, str], int] = {}
-        self._held: dict[tuple[str, str], int] = {}
-
-    def cursors(self, queue: str) -> Cursors:
-        """The cursors of a queue."""
-        return self._cursors.setdefault(queue, Cursors())
-
-    def turns(self, queue: str) -> FairTurns:
-        """The fair turns of a queue."""
-        return self._turns.setdefault(queue, FairTurns())
-
-    def oldest(self, queue: str, runner: str) -> int:
-        """The lowest claim number of this runner that has jobs of this queue."""
-        return self._oldest.get((queue, runner), 0)
-
-    def holds(self, queue: str, runner: str) -> int | None:
-        """An upper bound: what was counted, and all that was claimed since."""
-        return self._held.get((queue, runner))
-
-    def note_held(self, queue: str, runner: str, held: int, oldest: int) -> None:
-        """A count. Claim numbers only grow."""
-        self._oldest = {at: n for at, n in self._oldest.items() if at[1] == runner}
-        self._oldest[queue, runner] = oldest
-        self._held[queue, runner] = held
-
-    def note_taken(self, queue: str, runner: str, jobs: int) -> None:
-        """Add claimed jobs to the count."""
-        if (queue, runner) in self._held:
-            self._held[queue, runner] += jobs
-
-    def doubt(self, queue: str, runner: str) -> None:
-        """The outcome of a claim is unknown: count again."""
-        self._held.pop((queue, runner), None)
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -120,6 +81,10 @@ class LimitedAttempt:
 
     def __init__(self, memory: ClaimMemory, asked: Asked, grant: Grant | None, leave: Leave, *, since: int) -> None:
         self.limits: QueueLimits | None = None
+        self.lock_waits = 0
+        """How often the queue's lock was found taken by another claim."""
+        self._trip: Micros = 0
+        """How long a small statement takes here and now."""
         self._since = since
         self._memory = memory
         self._asked = asked
@@ -130,13 +95,10 @@ class LimitedAttempt:
     async def claim(self, db: Db) -> Outcome:
         request, queue = self._asked.request, self._asked.queue
         numbers = {"runner": request.runner, "claim": request.claim, "first": self._asked.first}
-        if db.profile.has_buckets:
-            await self._wait_for_turn(db)
         values = {"queue": queue, "since": self._since, "over": list(self._asked.over), **numbers}
-        rows = await db.rows("queue_limits", values)
-        if not rows:
+        limits = self.limits = await self._limits_in_turn(db, values)
+        if limits is None:
             return Outcome()
-        limits = self.limits = QueueLimits(*rows[0])
         if limits.leased is None:
             raise LeaseLost(request.runner)
         if not limits.leased:
@@ -157,13 +119,24 @@ class LimitedAttempt:
             room = limits.slots - held
         return await self._from(db, limits, room)
 
-    async def _wait_for_turn(self, db: Db) -> None:
-        """Until no other claim has this queue's lock, for a bounded time: without it only the order is looser."""
-        for attempt in range(MAX_TURNS):
-            db.buckets, free = (await db.rows("lock_claims", {"queue": self._asked.queue}))[0]
-            if free:
-                return
+    async def _limits_in_turn(self, db: Db, values: dict[str, Any]) -> QueueLimits | None:
+        """None: the queue is paused. With buckets, once no other claim has the queue's lock.
+
+        For a bounded time: without the lock only the order is looser.
+        """
+        limits = None
+        for attempt in range(MAX_TURNS + 1):
+            began = since_boot()
+            rows = await db.rows("queue_limits", values)
+            self._trip = since_boot() - began
+            limits = QueueLimits(*rows[0]) if rows else None
+            if limits is None or limits.free or attempt == MAX_TURNS:
+                break
+            self.lock_waits += 1
             await pause(attempt)
+        if limits is not None and db.profile.has_buckets:
+            db.buckets = limits.buckets
+        return limits
 
     async def _count(self, db: Db, numbers: dict[str, Any]) -> tuple[int, bool]:
         """Count what the runner holds, after its quota was locked; and whether by this very claim."""
@@ -248,7 +221,7 @@ class LimitedAttempt:
         search = self._search(limits)
         if not limits.fair:
             return await self._best(db, search, jobs)
-        found = await self._memory.turns(search.queue).candidates(db, search, self._cursors, jobs)
+        found = await self._memory.turns(search.queue).candidates(db, search, self._cursors, jobs, self._trip)
         if len(found) < jobs and self._cursors.from_watermark:
             # Jobs without a tenant queue: the queue was not always fair.
             found += await self._ask(db, search, jobs - len(found), unassigned=True)

@@ -1,8 +1,10 @@
 -- name: queue_limits
 -- The limits of a queue for a claim; no row if it is paused. The runner's own quota is locked until the claim ends;
 -- one that is locked counts as none. Counts in this statement may be older than the lock: what must not be is counted
--- by a later one.
-WITH queue AS MATERIALIZED (
+-- by a later one. With buckets, claims of one queue take turns: this one has its turn until its transaction ends.
+WITH /*yugabyte locked AS MATERIALIZED (
+    SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
+), */ queue AS MATERIALIZED (
     SELECT * FROM windlass.queues
     WHERE name = :queue::text AND (NOT paused OR paused_until <= :now)
 ), mine AS MATERIALIZED (
@@ -29,6 +31,8 @@ SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::te
     EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
     :horizon AS behind,
     (SELECT windlass.shorten_claims(:runner::text, :over::bigint[])) AS gone
+    /*yugabyte , (SELECT count(*) FROM windlass.due_watermark)::integer AS buckets, EXISTS (SELECT 1 FROM locked)
+        OR NOT EXISTS (SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0) AS free */
 FROM queue LEFT JOIN windlass.buckets AS bucket
     ON bucket.queue = :queue::text AND bucket.key = '' AND queue.rate_limit IS NOT NULL
 

@@ -10,11 +10,12 @@ import msgspec
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import Micros
 from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.limits.claim_memory import ClaimMemory
 from windlass.store.postgres.limits.key_queue import KeyQueues
-from windlass.store.postgres.limits.limited_attempt import Asked, ClaimMemory, Leave, LimitedAttempt, Outcome
+from windlass.store.postgres.limits.limited_attempt import Asked, Leave, LimitedAttempt, Outcome
 from windlass.store.postgres.limits.queue_limits import ask_for_slots
 from windlass.store.postgres.limits.rate_check import Grant
-from windlass.store.rate_waits import RateWaits
+from windlass.store.waits import RateWaits
 
 __all__ = ["Asked", "LimitedClaims", "claimed"]
 
@@ -71,6 +72,8 @@ class LimitedClaims:
         except BaseException:
             self._memory.doubt(*at)
             raise
+        finally:
+            access.server.conflicts.lock_waits += visit.lock_waits
         self._memory.note_taken(*at, len(outcome.rows))
         if outcome.grant is not None:
             self._grants[at] = outcome.grant

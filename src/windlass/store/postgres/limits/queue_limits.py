@@ -14,7 +14,7 @@ from windlass.core.moments import Micros
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.rate_check import rate_of
-from windlass.store.rate_waits import RateWaits
+from windlass.store.waits import RateWaits
 
 TRIES = 8
 PAUSE_SECONDS = 0.01
@@ -51,6 +51,9 @@ class QueueLimits(msgspec.Struct, frozen=True):
     behind: int
     gone: int
     """Older claims without running jobs, which were deleted."""
+    buckets: int = 1
+    free: bool = True
+    """Whether no other claim has the lock of the queue, which this one has now."""
 
     @property
     def rate(self) -> Rate | None:

@@ -8,9 +8,9 @@ are rescued too.
 from collections.abc import Callable, Sequence
 
 from windlass.core.grace import MIN_OUTAGE
-from windlass.core.jobs.outcome import LOST, CrashResult
+from windlass.core.jobs.outcome import LOST, Ending
 from windlass.core.moments import SECOND, Micros
-from windlass.store.ending import Running, after_runner_death, crash_result_of
+from windlass.store.ending import Running, ending_of
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.queue_limits import drop_orphaned_quotas, drop_quotas
@@ -73,7 +73,7 @@ async def _end_runner(db: Db, ended: RunnerEnd, statement: str) -> list[Rescued]
     rows = await db.rows(
         statement, {"runner": ended.runner, "runners": [ended.runner], "before": EVER, "limit": NO_LIMIT}
     )
-    rescued = await _end(db, [Running(*row) for row in rows], lambda job: crash_result_of(job, ended))
+    rescued = await _end(db, [Running(*row) for row in rows], lambda job: ending_of(job, ended))
     await drop_quotas(db, [ended.runner])
     return rescued
 
@@ -103,8 +103,8 @@ async def _put_back(access: Access, runners: Sequence[str], before: Micros) -> l
     return rescued
 
 
-async def _end(db: Db, jobs: Sequence[Running], crash_result: Callable[[Running], CrashResult]) -> list[Rescued]:
-    endings = [(job, after_runner_death(crash_result(job))) for job in jobs]
+async def _end(db: Db, jobs: Sequence[Running], how: Callable[[Running], Ending]) -> list[Rescued]:
+    endings = [(job, how(job)) for job in jobs]
     statuses = await end(db, endings)
     return [
         Rescued(job.id, job.type, job.queue, job.attempt, status, ending.outcome, job.worker or "")

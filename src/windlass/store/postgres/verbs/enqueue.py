@@ -27,6 +27,7 @@ from windlass.store.postgres.verbs.parents import (
     lock_parents,
     parents_of,
 )
+from windlass.store.postgres.verbs.plain_job import is_plain, option_values, plain_values
 from windlass.store.postgres.verbs.timed import is_timed, statement_of, times_of
 from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_values
 from windlass.store.sql.queues import add_missing, queue
@@ -55,7 +56,10 @@ async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqu
     the watermark must be added first, the queue is closed, or an id is not new.
     """
     try:
-        stored = await _store(db, {**_common(jobs[0], hint), **_own(jobs)})
+        if len(jobs) == 1 and is_plain(jobs[0]):
+            stored = await db.run("enqueue_one", plain_values(jobs[0], hint))
+        else:
+            stored = await _store(db, {**_common(jobs[0], hint), **_own(jobs)})
     except asyncpg.UniqueViolationError:
         return None
     return [Enqueued(job.id) for job in jobs] if stored else None
@@ -264,27 +268,11 @@ def _row(job: NewJob, hint: Hint) -> dict[str, Any]:
 
 def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
     return {
-        "queue": job.queue,
-        "type": job.type,
-        "sort_priority": -job.priority,
-        "run_at": job.run_at,
-        "delay": job.delay,
-        "max_attempts": job.max_attempts,
-        "tenant": job.tenant,
-        "parent": job.parent,
-        "flow": job.flow,
+        **option_values(job, hint),
         "parents": encode(job.parents, "parents") if job.parents else None,
-        "timeout": job.timeout,
-        "expires": job.expires,
-        "expires_at": job.expires_at,
-        "tags": encode(job.tags, "tags") if job.tags else None,
-        "meta": job.meta,
         "window": job.idempotency_window,
         **key_columns(job),
         "schedule": job.schedule,
         "tick": job.tick,
         "has_dependents": False,
-        "channel": hint.channel,
-        # A delayed job needs no worker now.
-        "hint": hint.given and (job.run_at is not None or not job.delay),
     }

@@ -180,6 +180,24 @@ CROSS JOIN unnest(
 WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
 AND (NOT :hint::boolean OR (SELECT :notify(:channel::text, :queue::text)::text) IS NOT NULL)
 
+-- name: enqueue_one
+-- The same as `enqueue` for one job without keys, parents or schedule.
+INSERT INTO windlass.jobs (
+    id, payload, queue, type, status, sort_priority, rank, run_at, max_attempts, created_at, updated_at, tenant, parent, flow,
+    timeout, expires_at, tags, meta, tenant_queue
+)
+SELECT :id::uuid, :payload::text, :queue::text, :type::text,
+    CASE WHEN run_at > now THEN 'scheduled' ELSE 'pending' END, :sort_priority::integer,
+    CASE WHEN run_at > now THEN run_at ELSE greatest(now, watermark.rank) END, run_at,
+    coalesce(:max_attempts::integer, queue.max_attempts), now, now, :tenant::text, :parent::uuid, :flow::text,
+    coalesce(:timeout::bigint, queue.timeout), coalesce(:expires_at::bigint, now + :expires::bigint),
+    :tags::text, :meta::text, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
+FROM (SELECT now, coalesce(:run_at::bigint, now + :delay::bigint) AS run_at FROM (SELECT :now AS now) AS clock OFFSET 0)
+    AS time
+CROSS JOIN windlass.queues AS queue JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = queue.name
+WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
+AND (NOT :hint::boolean OR (SELECT :notify(:channel::text, :queue::text)::text) IS NOT NULL)
+
 -- name: enqueue_keyed
 -- The same as `enqueue` for jobs with concurrency keys: due ones wait for their key, which becomes dirty. Nothing is
 -- locked or counted, because it may run in a caller's transaction.

@@ -9,7 +9,10 @@ import msgspec
 
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
+from windlass.store.clock import since_boot
+from windlass.store.drive import running_loop, to_loop
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.caller_transaction import check_kind, on_own_connection, run_inside
 from windlass.store.postgres.connection.db import Db
@@ -17,6 +20,7 @@ from windlass.store.postgres.connection.deadline import SLACK_SECONDS
 from windlass.store.postgres.connection.hints import Hint, Hints
 from windlass.store.postgres.connection.session import CANCEL_SECONDS
 from windlass.store.postgres.verbs.enqueue import MAX_TEXT, are_alike, enqueue, enqueue_alike
+from windlass.store.postgres.verbs.enqueue_direct import DirectEnqueue
 from windlass.store.rows import shared_values
 from windlass.store.sql.queues import declare, is_undeclared
 
@@ -165,6 +169,7 @@ class Enqueuer:
 
     def __init__(self, hints: Hints) -> None:
         self._hints = hints
+        self.direct = DirectEnqueue(hints)
         self._declared: dict[str, QueueSettings] = {}
         """Declared on behalf of callers' transactions."""
         self._batchers: WeakKeyDictionary[asyncio.AbstractEventLoop, Batcher] = WeakKeyDictionary()
@@ -173,6 +178,18 @@ class Enqueuer:
         """All or none."""
         if not jobs:
             return []
+        if running_loop() is not None:
+            return await self._enqueue(access, jobs)
+        began = since_boot()
+        stored = self.direct.enqueue(access, jobs)
+        if stored is None:
+            left = access.seconds - (since_boot() - began) / SECOND
+            await to_loop()
+            stored = await self._enqueue(access.until(asyncio.get_running_loop().time() + left), jobs)
+            await self.direct.lend(access.server)
+        return stored
+
+    async def _enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
         if not are_alike(jobs):
             with self.hinting({job.queue for job in jobs}) as hint:
                 return await access.for_many(len(jobs)).write(lambda db: _enqueue(db, jobs, hint))

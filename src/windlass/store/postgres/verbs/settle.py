@@ -6,10 +6,10 @@ from typing import Any
 
 from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
 from windlass.core.ids import JobId
-from windlass.core.jobs.outcome import Settlement
+from windlass.core.jobs.outcome import Ending, Settlement
 from windlass.core.status import FINISHED, Status
 from windlass.errors import StoreUnavailable
-from windlass.store.ending import Ending, Running, ending_values, is_repeat, resolve, settled
+from windlass.store.ending import Running, ending_values, is_repeat, resolve
 from windlass.store.keys import Keyed
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db, pack_ids, pack_numbers, pack_texts
@@ -104,7 +104,7 @@ async def _settle_others(db: Db, settlements: Sequence[Settlement]) -> list[Sett
         job = running.pop((settlement.id, settlement.attempt), None)
         answers.append(None if job is None else Settled.SETTLED)
         if job is not None:
-            endings.append((job, settled(settlement)))
+            endings.append((job, settlement))
     await end(db, endings)
     unsettled = [s for s, answer in zip(settlements, answers, strict=True) if answer is None]
     repeats = await _repeats(db, unsettled)

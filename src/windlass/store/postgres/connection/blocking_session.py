@@ -1,0 +1,203 @@
+"""A session of the loop's pool for threads without a loop: one statement, sent and answered in the caller's thread.
+
+The driver opens the connection and prepares the statement; then the loop stops reading it. A thread that finds it
+free sends the statement's values and waits for the answer on the same socket, which takes neither a task nor a change
+of thread (docs/decisions/0088-a-loop-of-its-own.md).
+"""
+
+import asyncio
+import contextlib
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.native import lock, poll
+from windlass.store.drive import running_loop
+from windlass.store.postgres.connection.db import Statement
+from windlass.store.postgres.connection.pool import Pool
+from windlass.store.postgres.connection.session import CANCEL_SECONDS, STANDBY_WAIT, Session, socket_of
+from windlass.store.postgres.connection.trouble import READ_ONLY
+
+LENT_SECONDS = 10.0
+"""After this it goes back to the pool, where old plans are discarded and idle sessions closed."""
+SLACK_SECONDS = 1.0
+"""On top of the time of a cancel request."""
+MIN_WAIT = 0.001
+"""Seconds; zero would mean: do not wait."""
+_READ_SIZE = 16 * 1024
+_NULL = (-1).to_bytes(4, "big", signed=True)
+_EXECUTE_AND_SYNC = b"E" + (9).to_bytes(4, "big") + bytes(5) + b"S" + (4).to_bytes(4, "big")
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What the server answered."""
+
+    rows: int = 0
+    error: str = ""
+    """The SQLSTATE of an error: nothing was done."""
+    certain: bool = True
+    """False: the server ended the session, or a commit did not wait for its standby."""
+    cancelled: bool = False
+    """Whether it took too long, and was cancelled."""
+
+
+class BlockingSession:
+    """One prepared statement on one connection, for one thread at a time."""
+
+    def __init__(self, session: Session, pool: Pool, prepared: Any, statement: Statement) -> None:
+        """On the loop of the pool, which has lent the session."""
+        self.loop = asyncio.get_running_loop()
+        self._session = session
+        self._pool = pool
+        self._prepared = prepared  # the driver closes a statement that is not referred to
+        self._head = b"\0" + prepared.get_name().encode() + bytes(3) + len(statement.names).to_bytes(2, "big")
+        self._pid = os.getpid()
+        self._used = lock()
+        self._ending = self._broken = self._ended = False
+        session.connection._transport.pause_reading()
+        self._line = socket.socket(fileno=os.dup(socket_of(session.connection).fileno()))
+        self._input = poll()
+        self._input.register(self._line.fileno(), select.POLLIN)
+        self._end_timer = self.loop.call_later(LENT_SECONDS, self.end)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it belongs to this process and its pool is open."""
+        return not self._ending and self._pid == os.getpid() and not self._pool.closed
+
+    def ask(self, values: Sequence[Any], seconds: float) -> Reply | None:
+        """The reply; None if nothing was sent: it is in use, or was closed. OSError: the outcome is unknown."""
+        message = self._message(values)
+        if not self._used.acquire(blocking=False):
+            return None
+        try:
+            if not self.usable:
+                return None
+            if self._input.poll(0):
+                self._ending = True  # closed by the server, or a notice: the loop reads it
+                return None
+            return self._ask(message, seconds)
+        except BaseException:
+            # Its answer may still come, also after an interrupt: the driver must not read it.
+            self._ending = self._broken = True
+            raise
+        finally:
+            self._used.release()
+            if self._ending:
+                self._on_loop(self.end)
+
+    def _on_loop(self, call: Callable[[], None]) -> None:
+        try:
+            self.loop.call_soon_threadsafe(call)
+        except RuntimeError:
+            call()  # the loop is closed: nothing else uses the session
+
+    def end(self) -> None:
+        """Give it back to the pool, now or after the call in flight; on the loop."""
+        self._ending = True
+        if not self._used.acquire(blocking=False):
+            return  # the call's thread ends it
+        self._ended = True  # and never released: no thread uses it again
+        unread = bool(self._input.poll(0))
+        self._line.close()
+        if not self.loop.is_closed():
+            self._end_timer.cancel()
+            if self._broken or unread:
+                self._session.drop()
+            elif not self._session.connection.is_closed():
+                self._session.connection._transport.resume_reading()
+        self._pool.give(self._session)
+
+    def close(self) -> None:
+        """End it, because its loop may end; from any thread."""
+        if running_loop() is self.loop:
+            self._close()
+        else:
+            self._on_loop(self._close)
+
+    def _close(self) -> None:
+        self.end()
+        if not self._ended and not self.loop.is_closed():
+            self._session.drop()  # the call in flight keeps its own descriptor
+
+    def _message(self, values: Sequence[Any]) -> bytes:
+        """Bind, with all values as text, Execute and Sync."""
+        body = b"".join([self._head, *map(_encoded, values), b"\0\0"])
+        return b"".join([b"B", (len(body) + 4).to_bytes(4, "big"), body, _EXECUTE_AND_SYNC])
+
+    def _ask(self, message: bytes, seconds: float) -> Reply:
+        until, cancelled, data = time.monotonic() + seconds, False, b""
+        self._line.settimeout(seconds)
+        self._line.sendall(message)
+        while True:
+            try:
+                data += self._receive()
+            except TimeoutError:
+                if cancelled:
+                    raise
+                cancelled = self._ending = True
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    self.loop.call_soon_threadsafe(self._session.cancel_statement)
+                until = time.monotonic() + CANCEL_SECONDS + SLACK_SECONDS
+            if (reply := _reply(data, cancelled=cancelled)) is not None:
+                self._note(reply)
+                return reply
+            # The whole reply has one deadline, in however many parts it comes.
+            self._line.settimeout(max(until - time.monotonic(), MIN_WAIT))
+
+    def _receive(self) -> bytes:
+        part = self._line.recv(_READ_SIZE)
+        if not part:
+            raise ConnectionResetError("the server closed the connection")
+        return part
+
+    def _note(self, reply: Reply) -> None:
+        """After an error the loop looks at the session; one that ended, or may only read, is dropped."""
+        self._broken = not reply.certain or reply.error == READ_ONLY
+        if reply.error or self._broken:
+            self._ending = True
+
+
+def _encoded(value: Any) -> bytes:
+    if value is None:
+        return _NULL
+    text = value if isinstance(value, str) else ("t" if value else "f") if isinstance(value, bool) else str(value)
+    data = text.encode()
+    return len(data).to_bytes(4, "big") + data
+
+
+def _reply(data: bytes, *, cancelled: bool) -> Reply | None:
+    """The reply, if it is complete: up to ReadyForQuery, or to an error that ends the session."""
+    rows, error, certain = 0, "", True
+    for kind, body in _messages(data):
+        if kind == b"Z":
+            return Reply(rows, error, certain, cancelled)
+        if kind == b"C":
+            rows = int(body[:-1].rpartition(b" ")[2])
+        elif kind == b"E":
+            fields = _fields(body)
+            error = fields[b"C"].decode()
+            if fields.get(b"V") != b"ERROR":
+                return Reply(error=error, certain=False, cancelled=cancelled)
+        elif kind == b"N" and _fields(body).get(b"R") == STANDBY_WAIT.encode():
+            certain = False
+    return None
+
+
+def _messages(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at + 5 <= len(data):
+        end = at + 1 + int.from_bytes(data[at + 1 : at + 5], "big")
+        if end > len(data):
+            return
+        yield data[at : at + 1], data[at + 5 : end]
+        at = end
+
+
+def _fields(body: bytes) -> dict[bytes, bytes]:
+    return {field[:1]: field[1:] for field in body.split(b"\0") if field}
