@@ -16,6 +16,12 @@ from windlass.store.contract import Store
 from windlass.store.records import Campaign
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need more than the second that a scrape gives the store."""
+    monkeypatch.setattr(store_gauges, "READ_SECONDS", 60.0)
+
+
 def values(families: list[Family], name: str) -> dict[tuple[str, ...], float]:
     (found,) = [each for each in families if each.name == f"windlass_{name}"]
     return dict(found.values)

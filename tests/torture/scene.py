@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.support.clock import ManualClock
+from tests.support.processes import PATIENCE
 from tests.support.seed import let_lapse
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
@@ -47,12 +48,12 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         """The store at the time of the call."""
         clock = ManualClock()
         self.later(clock)
-        return open_store(url, clock=clock)
+        return open_store(url, clock=clock, deadline=PATIENCE)
 
     async def prepare(self, url: str) -> None:
         """What was there before."""
         clock = ManualClock()
-        store = open_store(url, clock=clock)
+        store = open_store(url, clock=clock, deadline=PATIENCE)
         await store.migrate()
         if self.before is not None:
             await self.before(store)

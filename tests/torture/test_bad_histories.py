@@ -224,6 +224,13 @@ def it_never_drains(tale: Tale) -> None:
     tale.say("healed", seconds=30)
 
 
+def it_stalls_before_it_drains(tale: Tale) -> None:
+    tale.enqueue("a")
+    tale.say("healed", seconds=2)
+    tale.run("a")
+    tale.say("drained", leases=[])
+
+
 def a_lease_is_left_over(tale: Tale) -> None:
     everything_goes_well(tale)
     tale.say("healed", seconds=30)
@@ -273,6 +280,7 @@ BAD: list[tuple[str, Callable[[Tale], None]]] = [
     ("I13", the_store_forgets_an_attempt),
     ("I15", a_job_is_left_over_in_the_end),
     ("I15", it_never_drains),
+    ("I15", it_stalls_before_it_drains),
     ("I15", a_lease_is_left_over),
     ("I16", the_counts_are_wrong),
     ("I17", descriptors_leak),

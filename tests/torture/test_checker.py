@@ -205,6 +205,15 @@ def it_drains_in_time(tale: Tale) -> None:
         tale.say("sample", of=RUNNER, files=files, memory=1 << 20, zombies=0)
 
 
+def a_long_backlog_drains_job_by_job(tale: Tale) -> None:
+    for number in range(30):
+        tale.enqueue(f"job {number}")
+    tale.say("healed", seconds=10)
+    for number in range(30):
+        tale.run(f"job {number}")
+    tale.say("drained", leases=[])
+
+
 def jobs_that_a_cut_claim_had_locked_are_found_later(tale: Tale) -> None:
     tale.say("skips_locked")
     for job in ("a", "b"):
@@ -228,6 +237,7 @@ GOOD: list[Callable[[Tale], None]] = [
     a_claim_whose_answer_was_lost_is_asked_again,
     a_requeue_without_an_answer,
     it_drains_in_time,
+    a_long_backlog_drains_job_by_job,
     jobs_that_a_cut_claim_had_locked_are_found_later,
 ]
 

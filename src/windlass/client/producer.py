@@ -99,7 +99,7 @@ class Producer(Registrar):
         job = NewJob(type=str(type), payload=text, fresh=fresh, **job_fields({"id": new_id(), **fields}))
         return (await self._enqueue_jobs([job], [Any], options.get("connection")))[0]
 
-    enqueue = blocking(aenqueue, here=_has_connection)
+    enqueue = blocking(aenqueue, begins_here=True, here=_has_connection)
 
     def _task(self, type_: str) -> AnyTask | None:
         known = self.registry.get(type_) if type_ in self.registry else None

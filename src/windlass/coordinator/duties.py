@@ -12,20 +12,8 @@ from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
 from windlass.client.verbs.actions import abandoned, run_page
 from windlass.client.verbs.audit import trim_entries
 from windlass.coordinator.webhooks import Webhooks
-from windlass.core.events import (
-    BlobsSwept,
-    Emit,
-    JobRescued,
-    JobsAged,
-    JobsExpired,
-    JobsParked,
-    JobsPruned,
-    JobsRescued,
-    ScheduleBroken,
-    TicksFired,
-    TicksMissed,
-    TicksSkipped,
-)
+from windlass.core import events
+from windlass.core.events import Emit
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, Micros
 from windlass.core.reference import Reference
@@ -112,7 +100,7 @@ async def expire(store: Store, emit: Emit) -> float:
     """Cancel waiting jobs that have expired, a bounded number at a time."""
     expired = await store.jobs.expire(MAX_EXPIRED)
     if expired:
-        emit(JobsExpired(jobs=len(expired)))
+        emit(events.JobsExpired(jobs=len(expired)))
         await wake_groups(store.operator, expired, emit)
     return 0.0 if len(expired) == MAX_EXPIRED else 0.5
 
@@ -121,7 +109,7 @@ async def age(store: Store, emit: Emit) -> float:
     """Raise the priority of waiting jobs in queues with ageing, a bounded number at a time."""
     aged = await store.jobs.age(MAX_AGED)
     if aged:
-        emit(JobsAged(jobs=aged))
+        emit(events.JobsAged(jobs=aged))
     return 0.1 if aged == MAX_AGED else 1.0
 
 
@@ -142,7 +130,7 @@ def emit_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
     single = rescued if len(rescued) <= MAX_EMITTED else rescued[:FIRST_EMITTED]
     for job in single:
         emit(
-            JobRescued(
+            events.JobRescued(
                 job=job.id,
                 type=job.type,
                 queue=job.queue,
@@ -153,14 +141,14 @@ def emit_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
             )
         )
     if rest := rescued[len(single) :]:
-        emit(JobsRescued(jobs=len(rest), statuses=tuple(sorted({str(job.status) for job in rest}))))
+        emit(events.JobsRescued(jobs=len(rest), statuses=tuple(sorted({str(job.status) for job in rest}))))
 
 
 async def park(store: Store, emit: Emit) -> float:
     """Park jobs whose type no live worker knows."""
     parked = await store.jobs.park()
     if parked:
-        emit(JobsParked(types=tuple(sorted(parked)), jobs=sum(parked.values())))
+        emit(events.JobsParked(types=tuple(sorted(parked)), jobs=sum(parked.values())))
     return 1.0
 
 
@@ -179,7 +167,7 @@ async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float
     """Drop finished jobs whose retention is over, a bounded number at a time, and then their blobs."""
     dropped = await store.operator.prune(MAX_PRUNED)
     if dropped:
-        emit(JobsPruned(jobs=len(dropped)))
+        emit(events.JobsPruned(jobs=len(dropped)))
         if blobs is not None:
             await drop_unused(store.operator, blobs.store, dropped)
     return 0.1 if len(dropped) == MAX_PRUNED else 60.0
@@ -218,7 +206,7 @@ class Sweep:
         unreferenced = await self._unreferenced(old) if old else []
         if unreferenced:
             await off_loop(self._blobs.remove, [unreferenced])
-            self._emit(BlobsSwept(blobs=len(unreferenced)))
+            self._emit(events.BlobsSwept(blobs=len(unreferenced)))
         return WALK_EVERY if page.after is None else PAUSE_SECONDS
 
     async def _unreferenced(self, keys: Sequence[BlobKey]) -> list[BlobKey]:
@@ -269,7 +257,7 @@ class Fire:
             except Exception as error:
                 # Any error, such as a time zone that is unknown here: the other schedules go on.
                 self._broken[schedule.name] = begin + REPEAT_SECONDS
-                self._emit(ScheduleBroken(schedule=schedule.name, problem=f"{type(error).__name__}: {error}"))
+                self._emit(events.ScheduleBroken(schedule=schedule.name, problem=f"{type(error).__name__}: {error}"))
                 continue
             self._broken.pop(schedule.name, None)
             jobs += len(wanted[-1].jobs)
@@ -283,11 +271,11 @@ class Fire:
         if enqueued:
             oldest = min(job.tick for each in enqueued for job in each.jobs if job.tick is not None)
             jobs = sum(len(answer.jobs) for _, answer in done)
-            self._emit(TicksFired(schedules=len(enqueued), jobs=jobs, late=(now - oldest) / SECOND))
+            self._emit(events.TicksFired(schedules=len(enqueued), jobs=jobs, late=(now - oldest) / SECOND))
         if missed := {each.name: each.missed for each, _ in done if each.missed}:
-            self._emit(TicksMissed(schedules=_some(missed), ticks=sum(missed.values())))
+            self._emit(events.TicksMissed(schedules=_some(missed), ticks=sum(missed.values())))
         if skipped := {each.name: answer.skipped for each, answer in done if answer.skipped}:
-            self._emit(TicksSkipped(schedules=_some(skipped), ticks=sum(skipped.values())))
+            self._emit(events.TicksSkipped(schedules=_some(skipped), ticks=sum(skipped.values())))
 
 
 def _some(names: dict[str, int]) -> tuple[str, ...]:

@@ -96,7 +96,8 @@ def check_json(value: Any, field: str, *, typed: bool = False, most: int = MAX_N
     With `typed`, objects that a type annotation restores on the other side may pass if their content fits JSON.
     `most` is the maximum number of values.
     """
-    if type(value) is str and value.isascii():  # most arguments
+    kind = type(value)
+    if (kind is str and value.isascii()) or (kind is int and -_MAX_INT <= value <= _MAX_INT):  # most arguments
         return
     stack: list[tuple[Any, str, int]] = [(value, field, 0)]
     nodes = 0

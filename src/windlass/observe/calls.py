@@ -1,9 +1,8 @@
 """Times and counts of calls to a store: one decorator round the contract. Where it is off, nothing is wrapped."""
 
-import inspect
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
 from windlass.core.events import Emit, Event, HintsUnavailable, LeaseExpired
@@ -15,9 +14,8 @@ from windlass.core.status import Status
 from windlass.observe.figures import Figures
 from windlass.store.contract import Store
 from windlass.store.records import Rescued, Settled
+from windlass.store.wrapped import Call, WrappedStore
 
-ROLES = ("jobs", "operator", "queues", "schedules", "leases", "workers", "leader", "stats", "documents")
-"""Of `signals` only `has_work` is measured: waiting for a hint is no call."""
 Count = Callable[..., None]
 
 
@@ -27,7 +25,17 @@ def measure_calls(store: Store, figures: Figures | None, jobs: Figures | None = 
         return store
     if isinstance(store, _HasConflicts):
         store.count_conflicts(lambda: figures.count_total("conflicts"))
-    return cast(Store, _Measured(store, figures, jobs or figures))
+
+    def wrap(role: str, verb: str, call: Call) -> Call:
+        if role == "signals" and verb != "has_work":
+            return call  # waiting for a hint is no call
+        return _measured_call(verb_name(role, verb), call, figures, jobs or figures)
+
+    return cast(Store, _Measured(store, wrap))
+
+
+class _Measured(WrappedStore):
+    """A store whose calls are measured."""
 
 
 @runtime_checkable
@@ -65,45 +73,6 @@ def is_behind_server(store: Store) -> bool:
     return getattr(store, "is_behind_server", False)
 
 
-class _Measured:
-    """A store whose roles are measured; everything else is the store's own."""
-
-    def __init__(self, store: Store, figures: Figures, jobs: Figures) -> None:
-        self._store = store
-        self._figures = figures
-        self._jobs = jobs
-        for name in ROLES:
-            setattr(self, name, _Role(name, getattr(store, name), figures, jobs))
-        self.signals = _Role("signals", store.signals, figures, jobs, only=("has_work",))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def with_timeout(self, seconds: float) -> "_Measured":
-        return _Measured(self._store.with_timeout(seconds), self._figures, self._jobs)
-
-
-class _Role:
-    """A role; its verbs are wrapped when they are first used."""
-
-    def __init__(
-        self, name: str, role: Any, figures: Figures, jobs: Figures, only: tuple[str, ...] | None = None
-    ) -> None:
-        self._name = name
-        self._role = role
-        self._figures = figures
-        self._jobs = jobs
-        self._only = only
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._role, name)
-        if not inspect.iscoroutinefunction(call) or (self._only is not None and name not in self._only):
-            return call
-        measured = _measured_call(verb_name(self._name, name), call, self._figures, self._jobs)
-        self.__dict__[name] = measured  # found without __getattr__ from now on
-        return measured
-
-
 def verb_name(role: str, verb: str) -> str:
     """As in the label: `claim`, and `queues_list` for a verb that several roles have."""
     return f"{role}_{verb}" if verb in SHARED_VERBS else verb
@@ -112,9 +81,7 @@ def verb_name(role: str, verb: str) -> str:
 SHARED_VERBS = frozenset(("add", "change", "close", "declare", "delete", "get", "list", "open", "pause", "resume"))
 
 
-def _measured_call(
-    verb: str, call: Callable[..., Awaitable[Any]], figures: Figures, jobs: Figures
-) -> Callable[..., Awaitable[Any]]:
+def _measured_call(verb: str, call: Call, figures: Figures, jobs: Figures) -> Call:
     place, count = figures.verb(verb), _COUNTS.get(verb)
 
     async def measured(*arguments: Any, **named: Any) -> Any:

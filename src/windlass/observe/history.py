@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -25,10 +25,12 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, Renewal, Rescued, RunnerEnd, Transition
 from windlass.store.schedules import DueSchedules
+from windlass.store.wrapped import Call, WrappedStore
 
 Facts = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 HISTORY_FOLDER = "WINDLASS_HISTORY"
+RECORDED_ROLES = ("jobs", "leases", "operator", "schedules")
 
 
 class History:
@@ -75,7 +77,14 @@ def record_events(emit: Emit, role: str) -> Emit:
 def record_calls(store: Store, role: str) -> Store:
     """The same store, with every call that moves jobs or leases written down before and after."""
     history_ = history(role)
-    return store if history_ is None else cast(Store, _Recorded(store, history_))
+    if history_ is None:
+        return store
+
+    def wrap(part: str, verb: str, call: Call) -> Call:
+        is_recorded = part in RECORDED_ROLES and verb in _REQUEST_FACTS
+        return _recorded_call(verb, call, history_) if is_recorded else call
+
+    return cast(Store, WrappedStore(store, wrap))
 
 
 class Held(Protocol):
@@ -116,37 +125,7 @@ def digest(payload: str) -> str:
     return sha256(payload.encode(errors="replace")).hexdigest()[:16]
 
 
-class _Recorded:
-    """A store whose roles are recorded; everything else is the store's own."""
-
-    def __init__(self, store: Store, history_: History) -> None:
-        self._store = store
-        self._history = history_
-        self.jobs = _Role(store.jobs, history_)
-        self.leases = _Role(store.leases, history_)
-        self.operator = _Role(store.operator, history_)
-        self.schedules = _Role(store.schedules, history_)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def with_timeout(self, seconds: float) -> "_Recorded":
-        return _Recorded(self._store.with_timeout(seconds), self._history)
-
-
-class _Role:
-    def __init__(self, role: Any, history_: History) -> None:
-        self._role = role
-        self._history = history_
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._role, name)
-        return _recorded_call(name, call, self._history) if name in _REQUEST_FACTS else call
-
-
-def _recorded_call(
-    verb: str, call: Callable[..., Awaitable[Any]], history_: History
-) -> Callable[..., Awaitable[Any]]:
+def _recorded_call(verb: str, call: Call, history_: History) -> Call:
     """The call in four words: `invoke`, then `ok`, `fail` (nothing was done) or `info` (unknown)."""
 
     async def recorded_call(*arguments: Any) -> Any:

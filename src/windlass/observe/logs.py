@@ -8,42 +8,8 @@ import os
 import sys
 from typing import TextIO, get_args
 
-from windlass.core.events import (
-    AttemptEnded,
-    BlobsSwept,
-    ClockJumped,
-    DrainStarted,
-    DutyFailed,
-    Event,
-    HintsUnavailable,
-    HookFailed,
-    InternalError,
-    JobOverdue,
-    JobRescued,
-    JobsAged,
-    JobsExpired,
-    JobsParked,
-    JobsPruned,
-    JobsRescued,
-    LeadershipGained,
-    LeadershipLost,
-    LeaseExpired,
-    ResultNotKept,
-    RunnerBlocked,
-    RunnerEnded,
-    RunnerHung,
-    RunnerStarted,
-    ScheduleBroken,
-    SchedulesUndeclared,
-    StaleWrite,
-    StoreFailed,
-    StoreRecovered,
-    TicksFired,
-    TicksMissed,
-    TicksSkipped,
-    WorkerStarted,
-    WorkerStopped,
-)
+from windlass.core import events
+from windlass.core.events import Event
 from windlass.core.log_events import FailuresRepeated, FlowEnded, JobsClaimed, OperatorActed
 from windlass.core.status import Status
 from windlass.core.text import cut
@@ -61,50 +27,50 @@ _LOUD = {Status.DEAD: logging.ERROR}
 def sentence(event: Event) -> tuple[int, str]:
     """The level and the text of an event."""
     match event:
-        case AttemptEnded():
+        case events.AttemptEnded():
             return _attempt(event)
         case FlowEnded():
             return _flow_ended(event)
-        case JobRescued():
+        case events.JobRescued():
             return logging.WARNING, _rescued(event)
-        case JobsRescued():
+        case events.JobsRescued():
             now = " or ".join(event.statuses)
             return logging.WARNING, f"{_count(event.jobs, 'more job')} of dead runners rescued: {now} now"
-        case StaleWrite():
+        case events.StaleWrite():
             return logging.WARNING, (
                 f"job {event.job} attempt {event.attempt} ended too late ({event.found}): a later one has its place"
             )
-        case StoreFailed():
+        case events.StoreFailed():
             again = ", trying again" if event.retried else ""
             return logging.WARNING, f"{event.doing} failed{again}: {event.problem}"
-        case DutyFailed():
+        case events.DutyFailed():
             return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
-        case HookFailed():
+        case events.HookFailed():
             about = "" if event.job is None else f" for job {event.job}"
             return logging.ERROR, f"the {event.hook} failed{about}: {event.problem}"
-        case InternalError():
+        case events.InternalError():
             about = "" if event.job is None else f" of job {event.job}"
             return logging.ERROR, f"internal error while {event.doing}{about}: {event.problem}"
-        case ClockJumped():
+        case events.ClockJumped():
             return logging.WARNING, (
                 f"the wall clock jumped {'forwards' if event.seconds > 0 else 'back'} by {abs(event.seconds):.0f} s: "
                 "leases go on, delayed jobs and retention follow the new time"
             )
-        case LeaseExpired():
+        case events.LeaseExpired():
             return logging.WARNING, f"the lease of runner {event.runner} lapsed; it goes on under a new id"
-        case JobOverdue():
+        case events.JobOverdue():
             return logging.WARNING, _overdue(event)
-        case RunnerBlocked():
+        case events.RunnerBlocked():
             jobs = ", ".join(event.jobs)
             return logging.WARNING, (
                 f"runner {event.runner} (pid {event.pid}) blocked for {event.seconds:.0f} s by {jobs}: {event.where}"
             )
-        case RunnerHung():
+        case events.RunnerHung():
             jobs = ", ".join(event.jobs)
             return logging.ERROR, (
                 f"runner {event.runner} (pid {event.pid}) is ended: {jobs} held it beyond the timeout: {event.where}"
             )
-        case RunnerEnded() if not event.expected:
+        case events.RunnerEnded() if not event.expected:
             return logging.ERROR, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case _:
             return _info_sentence(event)
@@ -119,14 +85,14 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _rescued(event: JobRescued) -> str:
+def _rescued(event: events.JobRescued) -> str:
     what = f"job {event.job} ({event.type}) attempt {event.attempt}"
     if event.status is Status.CANCELLED:
         return f"{what} ended with its runner, and is not run again: the job is cancelled"
     return f"{what} {event.outcome}; it is {event.status} now"
 
 
-def _attempt(event: AttemptEnded) -> tuple[int, str]:
+def _attempt(event: events.AttemptEnded) -> tuple[int, str]:
     took = "" if event.seconds is None else f" after {event.seconds:.3f} s"
     what = f"job {event.job} ({event.type}) attempt {event.attempt}"
     match event.status:
@@ -144,7 +110,7 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
             return logging.INFO, f"{what} {event.outcome}{took}" + (f": {event.error}" if event.error else "")
 
 
-def _mistyped(event: WorkerStarted) -> str:
+def _mistyped(event: events.WorkerStarted) -> str:
     """Served queues that the app does not name, as a note."""
     strange = [name for name in event.queues if name not in event.app_queues] if event.app_queues else []
     return f"; the app names no queue {', '.join(strange)}, but {', '.join(event.app_queues)}" if strange else ""
@@ -152,48 +118,48 @@ def _mistyped(event: WorkerStarted) -> str:
 
 def _info_sentence(event: Event) -> tuple[int, str]:
     match event:
-        case WorkerStarted():
+        case events.WorkerStarted():
             return logging.INFO, (
                 f"worker {event.worker} serves {', '.join(event.queues)} with {event.processes} × "
                 f"{event.concurrency} slots on {event.store}{_mistyped(event)}"
             )
-        case WorkerStopped():
+        case events.WorkerStopped():
             if event.signed_off:
                 return logging.INFO, f"worker {event.worker} signed off"
             return logging.WARNING, f"worker {event.worker} ended, and could not sign off: the store does not answer"
-        case RunnerStarted():
+        case events.RunnerStarted():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) is ready"
-        case RunnerEnded():
+        case events.RunnerEnded():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
-        case DrainStarted() if event.empty:
+        case events.DrainStarted() if event.empty:
             others = f"; jobs wait in queues that it does not serve: {', '.join(event.unserved)}"
             return logging.INFO, f"nothing is left to do: stopping{others if event.unserved else ''}"
-        case DrainStarted():
+        case events.DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
-        case HintsUnavailable():
+        case events.HintsUnavailable():
             return logging.INFO, f"no hints wake this worker ({event.why}): idle runners poll every second"
-        case StoreRecovered():
+        case events.StoreRecovered():
             return logging.INFO, f"{event.doing} works again"
-        case LeadershipGained():
+        case events.LeadershipGained():
             return logging.DEBUG, f"worker {event.worker} is the coordinator (term {event.term})"
-        case LeadershipLost():
+        case events.LeadershipLost():
             return logging.DEBUG, f"worker {event.worker} is no longer the coordinator"
-        case JobsParked():
+        case events.JobsParked():
             return logging.WARNING, (
                 f"{_count(event.jobs, 'job')} set aside: no live worker knows {', '.join(event.types)}"
             )
-        case ResultNotKept():
+        case events.ResultNotKept():
             what = f"job {event.job} ({event.type}) attempt {event.attempt}"
             return logging.WARNING, f"{what} completed, but its result was not kept: {event.problem}"
         case OperatorActed():
             return logging.INFO, f"{event.actor} ({event.source}): {event.action} {event.target}"
-        case JobsExpired():
+        case events.JobsExpired():
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
-        case JobsAged():
+        case events.JobsAged():
             return logging.DEBUG, f"{_count(event.jobs, 'job')} moved up in priority after a long wait"
-        case JobsPruned():
+        case events.JobsPruned():
             return logging.INFO, f"{_count(event.jobs, 'finished job')} dropped: the retention is over"
-        case BlobsSwept():
+        case events.BlobsSwept():
             return logging.INFO, f"{_count(event.blobs, 'blob')} removed that no job refers to"
         case _:
             return _count_sentence(event)
@@ -201,16 +167,16 @@ def _info_sentence(event: Event) -> tuple[int, str]:
 
 def _count_sentence(event: Event) -> tuple[int, str]:
     match event:
-        case TicksFired():
+        case events.TicksFired():
             late = f", up to {event.late:.1f} s late" if event.late >= 1 else ""
             what = f"{_count(event.jobs, 'job')} enqueued for {_count(event.schedules, 'schedule')}{late}"
             return logging.DEBUG, what
-        case TicksMissed():
+        case events.TicksMissed():
             return (
                 logging.WARNING,
                 f"{_ticks(event.ticks)} of {', '.join(event.schedules)} missed: no coordinator was running",
             )
-        case TicksSkipped():
+        case events.TicksSkipped():
             why = "the run before has not ended, or the queue is closed"
             return logging.INFO, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} skipped: {why}"
         case JobsClaimed():
@@ -222,19 +188,19 @@ def _count_sentence(event: Event) -> tuple[int, str]:
             what = f"{event.type} is {event.status}" if event.status is Status.DEAD else f"{event.type} failed"
             times = f"{event.times:,} more times in {event.duration:.0f} s"
             return _LOUD.get(event.status, logging.WARNING), f"{what} {times}: {event.error}"
-        case ScheduleBroken():
+        case events.ScheduleBroken():
             return (
                 logging.ERROR,
                 f"schedule {event.schedule} is broken, and tried again in a minute: {event.problem}",
             )
-        case SchedulesUndeclared():
+        case events.SchedulesUndeclared():
             what = f"schedules that {event.app} no longer declares: {', '.join(event.schedules)}"
             return logging.WARNING, f"{what}; to remove them: windlass schedules prune --app {event.app}"
         case _:
             return logging.INFO, type(event).__name__
 
 
-def _overdue(event: JobOverdue) -> str:
+def _overdue(event: events.JobOverdue) -> str:
     runner = "its slot is not free before it ends"
     if event.seconds is not None:
         runner = f"its runner takes no more work, and is replaced in at most {event.seconds:g} s"

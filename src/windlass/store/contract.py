@@ -159,7 +159,7 @@ class OperatorStore(Protocol):
         """Drop finished jobs; their ids are kept for a day, their keys until their windows are over."""
 
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-        """Matching ids, oldest first, after a given one: for verbs by filter, page by page."""
+        """Matching ids, oldest first, after a given one: `limit` of them, or all if fewer match."""
 
     async def prune(self, limit: int) -> Sequence[JobId]:
         """Drop finished jobs whose retention is over, at most a day late; returns the ids of up to `limit` of them.
@@ -235,6 +235,10 @@ class Store(Protocol):
     @property
     def works_without_loop(self) -> bool:
         """Whether verbs work in a thread without an event loop: they block there, and never suspend."""
+
+    @property
+    def begins_without_loop(self) -> bool:
+        """Whether an enqueue may begin in a thread without a loop: it suspends where it needs one (`to_loop`)."""
 
     @property
     def jobs(self) -> JobStore: ...

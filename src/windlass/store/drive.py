@@ -1,7 +1,8 @@
 """Verbs without an event loop: a coroutine that never suspends needs none."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
+from types import coroutine
 from typing import Any, TypeVar
 
 R = TypeVar("R")
@@ -21,3 +22,10 @@ def drive(work: Coroutine[Any, Any, R]) -> R:
         return result
     work.close()
     raise RuntimeError(f"{work!r} suspended where there is no event loop to wake it")
+
+
+@coroutine
+def to_loop() -> Generator[None, None, None]:
+    """Continue on an event loop: a coroutine that began without one suspends here, before it has any effect."""
+    if running_loop() is None:
+        yield

@@ -6,8 +6,7 @@ import msgspec
 
 from windlass.core.flow.slots import keeps_slot
 from windlass.core.jobs.admission import EXPIRED, spoils
-from windlass.core.jobs.job import JobError
-from windlass.core.jobs.outcome import LOST, UNSTARTED, CrashResult, Settlement, after_crash
+from windlass.core.jobs.outcome import LOST, UNSTARTED, Ending, Settlement, after_crash
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.records import RunnerEnd
@@ -41,57 +40,9 @@ class Running(msgspec.Struct, frozen=True):
         return self.concurrency_key is not None and not keeps_slot(status, self.key_strict)
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of one ending."""
-
-    status: Status
-    outcome: str
-    reason: str | None = None
-    delay: Micros = 0
-    result: str | None = None
-    error: JobError | None = None
-    failures: int = 0
-    crashes: int = 0
-    rescues: int = 0
-    suspicions: int = 0
-    requeues: int = 0
-    snoozes: int = 0
-    started_after: Micros | None = None
-
-
-def settled(settlement: Settlement) -> Ending:
-    """The ending that a runner reports."""
-    return Ending(
-        status=settlement.status,
-        outcome=settlement.outcome,
-        reason=settlement.reason,
-        delay=settlement.delay,
-        result=settlement.result,
-        error=settlement.error,
-        failures=settlement.failures,
-        crashes=settlement.crashes,
-        requeues=settlement.requeues,
-        snoozes=settlement.snoozes,
-        started_after=settlement.started_after,
-    )
-
-
-def after_runner_death(crash_result: CrashResult) -> Ending:
-    """The ending of an attempt whose runner has ended."""
-    return Ending(
-        status=crash_result.status,
-        outcome=crash_result.outcome,
-        reason=crash_result.reason,
-        crashes=crash_result.crashes,
-        rescues=crash_result.rescues,
-        suspicions=crash_result.suspicions,
-        requeues=crash_result.requeues,
-    )
-
-
-def crash_result_of(job: Running, ended: RunnerEnd) -> CrashResult:
+def ending_of(job: Running, ended: RunnerEnd) -> Ending:
     """What happens to a job whose runner was seen to end, if it is known which of its jobs had started."""
-    if (job.id, job.attempt) in ended.returned:
+    if ended.expired or (job.id, job.attempt) in ended.returned:
         return LOST
     if not ended.crashed or (job.id, job.attempt) not in ended.started:
         return UNSTARTED

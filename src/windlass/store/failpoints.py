@@ -8,16 +8,17 @@ it everything. Each point fires once per process; if WINDLASS_FAILPOINTS_ONCE na
 that share it. For our own tests only; see tests/torture.
 """
 
-import inspect
 import os
 import signal
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from windlass.errors import ConfigError
+from windlass.store.wrapped import Call, WrappedRole
 
+Role = TypeVar("Role")
 SIDES = ("before_commit", "after_commit")
 ACTIONS = ("kill", "raise", "cut")
 
@@ -45,6 +46,23 @@ class Failpoints:
         self._wanted = wanted
         self._once = once
         self._error = error
+        self.verb: ContextVar[str] = ContextVar("verb", default="")
+        """The verb that a task is in."""
+
+    def named(self, role: Role) -> Role:
+        """The same role, whose calls set the verb; tasks that they start inherit it."""
+
+        def wrap(verb: str, call: Call) -> Call:
+            async def named(*arguments: Any) -> Any:
+                token = self.verb.set(verb)
+                try:
+                    return await call(*arguments)
+                finally:
+                    self.verb.reset(token)
+
+            return named
+
+        return cast(Role, WrappedRole(role, wrap))
 
     def reach(self, point: str, *actions: str) -> None:
         """Kill or raise if this point is armed with one of these actions."""
@@ -64,25 +82,3 @@ class Failpoints:
         if action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         raise self._error(f"failpoint {point}={action}")
-
-
-class Named:
-    """A role that sets `verb` for the time of each of its calls."""
-
-    def __init__(self, role: Any, verb: ContextVar[str]) -> None:
-        self._role = role
-        self._verb = verb
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._role, name)
-        if not inspect.iscoroutinefunction(call):
-            return call
-
-        async def named(*arguments: Any) -> Any:
-            token = self._verb.set(name)
-            try:
-                return await call(*arguments)
-            finally:
-                self._verb.reset(token)
-
-        return named

@@ -36,10 +36,7 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...]
     limit: int
     free: int | None = None
-    """How many of them can start at once, the rest being prefetched; None: all.
-
-    Near a limit nothing is prefetched.
-    """
+    """How many of them can start at once, the rest being prefetched, unless a limit is near; None: all."""
     shared: bool = False
     """Whether several processes claim for this runner: no single process then sees all of its claims."""
 
@@ -107,6 +104,8 @@ class RunnerEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Their handlers had returned, but the outcome did not reach the store: they will run again."""
     crashed: bool
     """False if it was stopped on purpose: its jobs are then requeued, and no crash is counted."""
+    expired: bool = False
+    """Whether its lease had expired: its jobs are then rescued, whatever had started."""
 
 
 class Rescued(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from windlass.testing.context import RecordedContext, context
 from windlass.testing.crash import CrashOptions, CrashReport, CrashStep, NotIdempotent, acrash_test, crash_test
 from windlass.testing.effects import Effects
 from windlass.testing.expect import assert_enqueued, assert_not_enqueued, enqueued
-from windlass.testing.hand import RunOptions
+from windlass.testing.inline_runner import RunOptions
 from windlass.testing.report import Report
 from windlass.testing.run import arun_all, run_all
 from windlass.testing.sandbox import Sandbox, sandbox

@@ -3,16 +3,19 @@
 import asyncio
 import contextvars
 from contextlib import AsyncExitStack, ExitStack
+from copy import copy
 from typing import Unpack
 
 from windlass.client.app import App
 from windlass.client.runtime.portal import refuse_on_loop
+from windlass.core.events import silent
+from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND
-from windlass.testing.hand import RunOptions, hand_of
-from windlass.testing.hooks import Life
+from windlass.testing.inline_runner import RunOptions, inline_runner
 from windlass.testing.report import Report
 from windlass.worker.handlers.attempt import run_sync
+from windlass.worker.handlers.hooks import Lifespan
 from windlass.worker.handlers.start import run_attempt
 from windlass.worker.handlers.work import Halt, Work
 
@@ -28,36 +31,36 @@ def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
     time is real: a delayed job waits, unless `app.jobs.run_now(job.id)` makes it due.
     """
     refuse_on_loop("run_all")
-    hand, life, wait = hand_of(app, options), Life(app), app._portal().run
+    inline, hooks, wait = inline_runner(app, options), AppHooks(app), app._portal().run
     # A factory, so that the thread's own event loop is not touched.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner, ExitStack() as after:
-        wait(hand.begin())
-        after.callback(lambda: wait(hand.end()))
-        runner.run(life.start())
-        after.callback(lambda: runner.run(life.stop()))
-        while (work := wait(hand.take())) is not None:
+        wait(inline.begin())
+        after.callback(lambda: wait(inline.end()))
+        runner.run(hooks.start())
+        after.callback(lambda: runner.run(hooks.stop()))
+        while (work := wait(inline.take())) is not None:
             if work.definition.is_async:
                 outcome = runner.run(_run_async(work))
             else:
                 outcome = contextvars.copy_context().run(run_sync, work)
-            if (dead := wait(hand.settle(work, outcome))) is not None:
-                runner.run(life.dead(dead))
-        return wait(hand.report())
+            if (dead := wait(inline.settle(work, outcome))) is not None:
+                runner.run(hooks.dead(dead))
+        return wait(inline.report())
 
 
 async def arun_all(app: App, **options: Unpack[RunOptions]) -> Report:
     """`run_all` for asynchronous tests: `async def` handlers run on this loop, `def` handlers in a thread."""
-    hand, life = hand_of(app, options), Life(app)
+    inline, hooks = inline_runner(app, options), AppHooks(app)
     async with AsyncExitStack() as after:
-        await hand.begin()
-        after.push_async_callback(hand.end)
-        await life.start()
-        after.push_async_callback(life.stop)
-        while (work := await hand.take()) is not None:
+        await inline.begin()
+        after.push_async_callback(inline.end)
+        await hooks.start()
+        after.push_async_callback(hooks.stop)
+        while (work := await inline.take()) is not None:
             outcome = await (_run_async(work) if work.definition.is_async else asyncio.to_thread(run_sync, work))
-            if (dead := await hand.settle(work, outcome)) is not None:
-                await life.dead(dead)
-        return await hand.report()
+            if (dead := await inline.settle(work, outcome)) is not None:
+                await hooks.dead(dead)
+        return await inline.report()
 
 
 async def _run_async(work: Work) -> Outcome:
@@ -75,3 +78,38 @@ def _stop(work: Work) -> None:
     work.halt(Halt.TIMEOUT)
     if work.task is not None:
         work.task.cancel()
+
+
+class AppHooks:
+    """Calls hooks as a runner does, around one `run_all`, with a copy of the state."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._before = app.state
+        self._lifespan = Lifespan(app, silent)
+
+    async def start(self) -> None:
+        self._app.state = copy(self._before)
+        try:
+            await self._lifespan.start()
+        except BaseException:
+            self._app.state = self._before
+            raise
+
+    async def dead(self, job: Job) -> None:
+        for hook in self._app.hooks.dead:
+            await self._lifespan.call(hook, job, self._app.state)
+
+    async def stop(self) -> None:
+        """All of them, even if one raises; then the first error is raised."""
+        errors: list[Exception] = []
+        try:
+            for hook in reversed(self._app.hooks.stop):
+                try:
+                    await self._lifespan.call(hook, self._app.state)
+                except Exception as error:
+                    errors.append(error)
+        finally:
+            self._app.state = self._before
+        if errors:
+            raise errors[0]

@@ -7,7 +7,7 @@ from typing import Unpack
 from windlass.client.app import App
 from windlass.client.runtime.store_handle import memory_handle
 from windlass.store.clock import ManualClock
-from windlass.testing.hand import RunOptions
+from windlass.testing.inline_runner import RunOptions
 from windlass.testing.report import Report
 from windlass.testing.run import arun_all, run_all
 

@@ -35,7 +35,7 @@ def open_worker_store(config: WorkerConfig, address: str, role: ProcessRole) -> 
 def redirect_app(app: App, server: str, token: str) -> None:
     """Let the app of a worker behind a server reach its jobs there; a no-op without a server."""
     if server:
-        from windlass.remote.redirect import redirect
+        from windlass.remote.app import redirect
 
         redirect(app, server, token)
 

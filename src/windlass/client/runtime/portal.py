@@ -34,21 +34,29 @@ class Portal:
     """An event loop in a thread of its own, for callers without one; started when needed."""
 
     def __init__(
-        self, works_without_loop: Callable[[], bool] = lambda: False, loop: asyncio.AbstractEventLoop | None = None
+        self,
+        works_without_loop: Callable[[], bool] = lambda: False,
+        loop: asyncio.AbstractEventLoop | None = None,
+        begins_without_loop: Callable[[], bool] = lambda: False,
     ) -> None:
         """`loop` is a running loop, in a thread that calls no blocking verb; its owner stops it."""
         self.pid = os.getpid()
         self._works_without_loop = works_without_loop
         """Whether the store's verbs block instead of suspending where there is no loop: then none is needed."""
+        self._begins_without_loop = begins_without_loop
+        """Whether an enqueue may begin in the caller's thread, which it usually need not leave."""
         self._guard = threading.Lock()
         self._loop = loop
         self._join: Join | None = None
 
-    def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False) -> R:
+    def run(
+        self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False, begins_here: bool = False
+    ) -> R:
         """Run a coroutine and wait for it; one that `waits` for more than the store always needs a loop.
 
-        A coroutine that must run `here`, on a connection of this thread, never suspends. A greenlet always uses the
-        loop: a blocking store would stop all other greenlets.
+        A coroutine that must run `here`, on a connection of this thread, never suspends. One that `begins_here`
+        continues on the loop where it suspends. A greenlet always uses the loop: a blocking store would stop all
+        other greenlets.
         """
         try:
             greenlet = is_gevent()
@@ -59,6 +67,12 @@ class Portal:
             raise
         if loop is None:
             return drive(work)
+        if begins_here and not greenlet and self._begins_without_loop():
+            try:
+                work.send(None)
+            except StopIteration as end:
+                result: R = end.value
+                return result
         return run_elsewhere(loop, work) if greenlet else run_on(loop, work)
 
     def close(self) -> None:
@@ -149,6 +163,7 @@ class blocking(Generic[S, P, R]):
         method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
         *,
         waits: bool = False,
+        begins_here: bool = False,
         here: Callable[..., bool] = lambda *_, **__: False,
         iterable: str | None = None,
     ) -> None:
@@ -172,10 +187,12 @@ class blocking(Generic[S, P, R]):
             make = getattr(type(bound), verb, method)
             done: R
             try:
-                done = portal.run(make(bound, *args, **kwargs), waits=waits, here=inside)
+                done = portal.run(make(bound, *args, **kwargs), waits=waits, here=inside, begins_here=begins_here)
             except NotBegun:
                 # Another thread closed the app at this moment: the next call opens it again.
-                done = bound._portal().run(make(bound, *args, **kwargs), waits=waits, here=inside)
+                done = bound._portal().run(
+                    make(bound, *args, **kwargs), waits=waits, here=inside, begins_here=begins_here
+                )
             return done
 
         call.__name__, call.__doc__, call.__module__ = name, method.__doc__, method.__module__

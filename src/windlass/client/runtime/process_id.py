@@ -1,7 +1,6 @@
 """The identity of this process."""
 
 import os
-from functools import cache
 
 _LOADED = os.urandom(8).hex()
 
@@ -11,10 +10,16 @@ class Forks:
 
     def __init__(self) -> None:
         self.count = 0
+        self.name = _name()
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
         self.count += 1
+        self.name = _name()
+
+
+def _name() -> str:
+    return f"{os.getpid()}-{_LOADED}"
 
 
 FORKS = Forks()
@@ -22,9 +27,4 @@ FORKS = Forks()
 
 def this_process() -> str:
     """A name of this process, unique across forks and reused process ids."""
-    return _name(os.getpid())
-
-
-@cache
-def _name(pid: int) -> str:
-    return f"{pid}-{_LOADED}"
+    return FORKS.name

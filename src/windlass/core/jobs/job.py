@@ -231,26 +231,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         return msgspec.structs.replace(self, progress=msgspec.structs.replace(self.progress, note=None))
 
 
-SAME_FIELDS = (
-    "id",
-    "queue",
-    "type",
-    "attempt",
-    "max_attempts",
-    "failures",
-    "crashes",
-    "rescues",
-    "suspicions",
-    "requeues",
-    "snoozes",
-    "priority",
-    "idempotency_key",
-    "concurrency_key",
-    "tenant",
-    "parent",
-    "flow",
-    "schedule",
-)
+SAME_FIELDS = tuple(name for name, kind in Claimed.__annotations__.items() if Job.__annotations__.get(name) == kind)
 """Fields that a claimed job and the public record have alike."""
 
 

@@ -23,12 +23,9 @@ MAX_PAUSE = 16
 """Seconds until a job that needs another version of its task is tried again, at most."""
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How one attempt ended, as facts for the store; fenced by (id, attempt)."""
+class Ending(msgspec.Struct, frozen=True, gc=False):
+    """What the end of an attempt does to its job, as facts for the store."""
 
-    id: JobId
-    queue: str
-    attempt: int
     status: Status
     outcome: str
     """How the attempt ended, as kept in its history: completed, failed, snoozed, requeued, …"""
@@ -39,10 +36,20 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error: JobError | None = None
     failures: int = 0
     crashes: int = 0
-    snoozes: int = 0
+    rescues: int = 0
+    suspicions: int = 0
     requeues: int = 0
+    snoozes: int = 0
     started_after: Micros | None = None
     """From the claim to the handler's start; None if it never started."""
+
+
+class Settlement(Ending, frozen=True, kw_only=True, gc=False):
+    """How one attempt ended, as its runner reports it; fenced by (id, attempt)."""
+
+    id: JobId
+    queue: str
+    attempt: int
     keyed: bool = False
     """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
     concurrency_key: str | None = None
@@ -164,19 +171,8 @@ def dead_because(job: Claimed, error: BaseException, dead_on: tuple[type[BaseExc
 
 
 def _crashed(job: Claimed, report: JobError) -> Settlement:
-    fate = after_crash(failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=1)
-    return Settlement(
-        id=job.id,
-        queue=job.queue,
-        attempt=job.attempt,
-        status=fate.status,
-        outcome=fate.outcome,
-        reason=fate.reason,
-        error=report,
-        crashes=fate.crashes,
-        keyed=job.idempotency_key is not None,
-        concurrency_key=job.concurrency_key,
-    )
+    end = after_crash(failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=1)
+    return _settlement(job, end.status, end.outcome, reason=end.reason, error=report, crashes=end.crashes)
 
 
 def is_suspect(job: Claimed) -> bool:
@@ -187,37 +183,25 @@ def is_suspect(job: Claimed) -> bool:
     return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
 
 
-class CrashResult(msgspec.Struct, frozen=True):
-    """What happens to a job whose runner ended without settling it."""
-
-    status: Status
-    outcome: str
-    reason: str | None = None
-    crashes: int = 0
-    rescues: int = 0
-    suspicions: int = 0
-    requeues: int = 0
-
-
-def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int) -> CrashResult:
+def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int) -> Ending:
     """For a job that was running when its runner crashed, among `suspects` started jobs.
 
     Only a crash while alone is surely caused by the job, so only that uses up its budget.
     """
     if suspects > 1:
-        return CrashResult(Status.PENDING, "crashed among several", suspicions=1)
+        return Ending(Status.PENDING, "crashed among several", suspicions=1)
     if crashes + 1 >= CRASH_LIMIT:
-        return CrashResult(Status.DEAD, "crashed", f"crashed its runner {crashes + 1} times", crashes=1)
+        return Ending(Status.DEAD, "crashed", f"crashed its runner {crashes + 1} times", crashes=1)
     if failures + crashes + 1 >= max_attempts:
         reason = f"crashed; {failures + crashes + 1} of {max_attempts} attempts used"
-        return CrashResult(Status.DEAD, "crashed", reason, crashes=1)
-    return CrashResult(Status.PENDING, "crashed", crashes=1)
+        return Ending(Status.DEAD, "crashed", reason, crashes=1)
+    return Ending(Status.PENDING, "crashed", crashes=1)
 
 
-LOST = CrashResult(Status.PENDING, "rescued", rescues=1)
+LOST = Ending(Status.PENDING, "rescued", rescues=1)
 """Its runner's lease expired: a failure of host, power or network, not of the job."""
 
-UNSTARTED = CrashResult(Status.PENDING, "requeued", requeues=1)
+UNSTARTED = Ending(Status.PENDING, "requeued", requeues=1)
 """Claimed but never started, or stopped."""
 
 

@@ -1,15 +1,14 @@
 """Timelines: samples as points over hours or months. A step that was not sampled is a gap."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
 from windlass.core.moments import SECOND, Micros
-from windlass.core.stats.meter import Histogram, Meter
+from windlass.core.stats.meter import Meter
 from windlass.core.stats.recent_stats import Quantiles
-from windlass.core.stats.samples import HOUR, LAG, MINUTE, Depth, start_of, total
+from windlass.core.stats.samples import HOUR, LAG, MINUTE, Depth, start_of
 
 By = Literal["queue", "type", "all"]
 """What a timeline has series of; "all": only the sum."""
@@ -38,19 +37,6 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True):
     def depth_queue(self) -> str | None:
         """The queue whose depths are wanted besides those of all jobs; None: every queue."""
         return "" if self.by in ("type", "all") else self.queue
-
-    def reduce(self, meters: Iterable[Meter]) -> tuple[Meter, ...]:
-        """What is wanted of samples that were read whole: sums, without the times that are not wanted."""
-        unwanted = {name: Histogram() for name in ("wait", "run") if self.times not in ("both", name)}
-        if unwanted:
-            meters = [msgspec.structs.replace(each, **unwanted) for each in meters]
-        if self.by is None:
-            return tuple(meters)
-        groups: dict[tuple[Micros, str, str], list[Meter]] = {}
-        for each in meters:
-            queue, type_ = each.queue if self.by == "queue" else "", each.type if self.by == "type" else ""
-            groups.setdefault((each.interval_start, queue, type_), []).append(each)
-        return tuple(total(queue, type_, start, found) for (start, queue, type_), found in groups.items())
 
 
 class Samples(msgspec.Struct, frozen=True):

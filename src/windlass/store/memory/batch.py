@@ -9,7 +9,7 @@ from windlass.store.sqlite.db import Db
 Work = Callable[[Db], Any]
 
 
-class Fate(Enum):
+class TransactionState(Enum):
     """The last known state of the transaction."""
 
     OPEN = "open"
@@ -34,14 +34,14 @@ class Batch:
         self.work = work
         self.owner = owner
         """The connection, whose later enqueues build on this one."""
-        self.fate = Fate.OPEN
+        self.state = TransactionState.OPEN
         self.look: Callable[[], None] = lambda: None
         """Asks for the state of the transaction, where the library does not report it."""
 
     def commit(self) -> None:
-        if self.fate is Fate.OPEN:
-            self.fate = Fate.COMMITTED
+        if self.state is TransactionState.OPEN:
+            self.state = TransactionState.COMMITTED
 
     def undo(self) -> None:
-        if self.fate is Fate.OPEN:
-            self.fate = Fate.UNDONE
+        if self.state is TransactionState.OPEN:
+            self.state = TransactionState.UNDONE

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
 from windlass.store.clock import Clock
-from windlass.store.memory.batch import Batch, Fate, Work
+from windlass.store.memory.batch import Batch, TransactionState, Work
 from windlass.store.memory.callers import caller_of
 from windlass.store.sqlite.connection.access import DbThreads
 from windlass.store.sqlite.connection.database import Database, MemoryDatabase
@@ -26,7 +26,7 @@ class MemoryStore(SqliteStore):
     def uncommitted(self) -> int:
         """How many enqueues wait for the commit of their caller."""
         assert isinstance(self._threads, MemoryThreads)
-        return sum(batch.fate is Fate.OPEN for batch in self._threads.batches)
+        return sum(batch.state is TransactionState.OPEN for batch in self._threads.batches)
 
 
 class MemoryThreads(DbThreads):
@@ -55,7 +55,7 @@ class MemoryThreads(DbThreads):
         return answer
 
     def _open_work(self, owner: object) -> list[Work]:
-        return [each.work for each in self.batches if each.owner is owner and each.fate is Fate.OPEN]
+        return [each.work for each in self.batches if each.owner is owner and each.state is TransactionState.OPEN]
 
     async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
         await self._enqueue_committed()
@@ -74,11 +74,11 @@ class MemoryThreads(DbThreads):
     async def _enqueue_committed(self) -> None:
         """A batch stays listed until it is stored: asking may fail, and this call may be cancelled."""
         for batch in list(self.batches):
-            if batch.fate is Fate.OPEN:
+            if batch.state is TransactionState.OPEN:
                 batch.look()
-            if batch.fate is Fate.UNDONE:
+            if batch.state is TransactionState.UNDONE:
                 self._forget(batch)
-        if any(batch.fate is Fate.COMMITTED for batch in self.batches):
+        if any(batch.state is TransactionState.COMMITTED for batch in self.batches):
             errors = await super().write(self._store_committed, None)
             if errors:
                 raise errors[0]
@@ -86,7 +86,7 @@ class MemoryThreads(DbThreads):
     def _store_committed(self, db: Db) -> list[Exception]:
         """Run the committed batches, each in its own savepoint; returns the errors of those that failed."""
         errors: list[Exception] = []
-        for batch in [each for each in self.batches if each.fate is Fate.COMMITTED]:
+        for batch in [each for each in self.batches if each.state is TransactionState.COMMITTED]:
             db.savepoint("committed")
             try:
                 batch.work(db)

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Enqueued, Job, NewJob
-from windlass.core.moments import SECOND, Micros
+from windlass.core.moments import Micros
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.errors import InvalidOption, StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
@@ -22,7 +22,7 @@ from windlass.store.redis.operator import documents, ended, operator_verbs, queu
 from windlass.store.redis.schedules import fire, read_schedules, write_schedules
 from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
 from windlass.store.redis.signals.hints import Hints
-from windlass.store.redis.verbs import claim, note, settle, stats
+from windlass.store.redis.verbs import claim, note, samples, settle, stats
 from windlass.store.redis.verbs.enqueue import EnqueueCoalescer
 
 P = ParamSpec("P")
@@ -243,14 +243,7 @@ class RedisSignals(Role):
         return self._hints.cursor()
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Wait until a hint comes, or a queue without tokens at the last claim has some again."""
-        rate_waits = self._access.server.claim_memory.rate_waits
-        opens = rate_waits.next_in()
-        if opens is None or opens >= seconds * SECOND:
-            return await self._hints.wait(cursor, seconds)
-        await self._hints.wait(cursor, opens / SECOND)
-        rate_waits.tell()
-        return True
+        return await self._hints.wait_for_work(self._access.server.claim_memory.rate_waits, cursor, seconds)
 
     def watch_completions(self, tell: OnEnded) -> RedisCompletionWatcher:
         return RedisCompletionWatcher(self._access.server, tell)
@@ -264,5 +257,5 @@ class RedisStats(Role):
     record = verb(stats.record)
     recent = verb(stats.recent)
     oldest = verb(stats.oldest)
-    sample = verb(stats.make_samples)
-    samples = verb(stats.samples_in)
+    sample = verb(samples.make_samples)
+    samples = verb(samples.samples_in)

@@ -32,6 +32,7 @@ class RedisStore:
     """The store under one prefix."""
 
     works_without_loop = True
+    begins_without_loop = False
 
     def __init__(
         self,

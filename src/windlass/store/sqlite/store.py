@@ -12,6 +12,7 @@ class SqliteStore:
     """One database: a file that several processes share, durable on power loss, or the memory of one process."""
 
     works_without_loop = True
+    begins_without_loop = False
 
     def __init__(
         self,

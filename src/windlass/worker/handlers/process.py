@@ -19,19 +19,8 @@ from windlass.observe.figures import Figures
 from windlass.observe.process import process_figures
 from windlass.worker.channel import MAX_MESSAGE_LENGTH
 from windlass.worker.config import WorkerConfig
+from windlass.worker.handlers import process_protocol as protocol
 from windlass.worker.handlers.attempt import halted
-from windlass.worker.handlers.process_protocol import (
-    CancelRequested,
-    Close,
-    Ended,
-    Failed,
-    FromProcess,
-    HandlerProcessConfig,
-    Output,
-    Ready,
-    Reported,
-    Run,
-)
 from windlass.worker.handlers.work import Work
 from windlass.worker.load import loaded_in
 from windlass.worker.processes import (
@@ -61,7 +50,7 @@ _kill_thread = ThreadPoolExecutor(1, "windlass-strays")
 """A thread of our own: those of the loop may all be taken by handlers."""
 _FATAL = "Fatal Python error"
 _encode = msgspec.json.Encoder().encode
-_from_process = msgspec.json.Decoder(FromProcess)
+_from_process = msgspec.json.Decoder(protocol.FromProcess)
 
 
 class HandlerProcessFailed(Exception):
@@ -76,7 +65,7 @@ class HandlerProcess:
         process: asyncio.subprocess.Process,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        output: Output,
+        output: protocol.Output,
         mark: str,
         figures: Figures | None,
     ) -> None:
@@ -110,7 +99,7 @@ class HandlerProcess:
             # child that it left behind may hold those open for ever.
             read, write = os.pipe()
             lent.callback(os.close, write)
-            output = await Output.of(read)
+            output = await protocol.Output.of(read)
             made.callback(output.close)
             output.expect(mark)
             reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_MESSAGE_LENGTH)
@@ -121,7 +110,7 @@ class HandlerProcess:
                 lent.callback(figures.close)
             if (log := None if config.embedded else another_stderr()) is not None:
                 lent.callback(os.close, log)
-            process_config = HandlerProcessConfig(
+            process_config = protocol.HandlerProcessConfig(
                 *(config.app, theirs.fileno(), os.getpid(), mark, config.modules, tuple(sys.path)),
                 *(shared, log, config.log_format, config.server),
             )
@@ -151,9 +140,9 @@ class HandlerProcess:
         except TimeoutError:
             raise HandlerProcessFailed(f"the app was not loaded within {LOAD_SECONDS:g} s") from None
         match message:
-            case Ready():
+            case protocol.Ready():
                 self._loaded, self._baseline = True, memory(self._process.pid)
-            case Failed(problem):
+            case protocol.Failed(problem):
                 raise HandlerProcessFailed(problem)
             case _:
                 await self.end()
@@ -169,16 +158,16 @@ class HandlerProcess:
         self.jobs += 1
         mark = secrets.token_hex(8)
         self._output.expect(mark)
-        self._send(_encode(Run(work.claimed, retry, mark)))
+        self._send(_encode(protocol.Run(work.claimed, retry, mark)))
         if work.cancelled:
             self.request_cancel()  # requested while the process loaded the app
         outcome: Outcome | None = None
         while outcome is None and (message := await self._receive()) is not None:
             match message:
-                case Reported(progress, lines):
+                case protocol.Reported(progress, lines):
                     work.latest_progress = progress or work.latest_progress
                     work.add_lines(lines)
-                case Ended(settlement, fit, trace):
+                case protocol.Ended(settlement, fit, trace):
                     outcome, self._spoiled, work.trace = Decided(settlement), not fit, trace
                     self._add_figures()
         if outcome is None:
@@ -204,7 +193,7 @@ class HandlerProcess:
 
     def request_cancel(self) -> None:
         """Tell the handler that its cancellation was requested."""
-        self._send(_encode(CancelRequested()))
+        self._send(_encode(protocol.CancelRequested()))
 
     def kill(self) -> None:
         """Kill it and its descendants."""
@@ -215,7 +204,7 @@ class HandlerProcess:
         """Let it stop by itself if it has time, kill it, and wait until it is gone."""
         if seconds and self._loaded and self.alive:
             self._output.expect(secrets.token_hex(8))
-            self._send(_encode(Close()))
+            self._send(_encode(protocol.Close()))
             await asyncio.wait([self._ended], timeout=seconds)
             # It has no job any more: what it prints now, such as that a hook failed, is for the worker's own output.
             sys.stderr.writelines(f"{line}\n" for line in self._output.take())
@@ -276,7 +265,7 @@ class HandlerProcess:
             else:
                 return
 
-    async def _receive(self) -> FromProcess | None:
+    async def _receive(self) -> protocol.FromProcess | None:
         try:
             line = await self._reader.readline()
         except (ConnectionError, ValueError):

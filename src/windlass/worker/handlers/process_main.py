@@ -34,21 +34,10 @@ from windlass.observe.figures import Figures
 from windlass.observe.logs import log_events
 from windlass.observe.process import want_figures
 from windlass.store.clock import since_boot
+from windlass.worker.handlers import process_protocol as protocol
 from windlass.worker.handlers.attempt import run_sync
 from windlass.worker.handlers.hooks import Lifespan
 from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs, show_app_logs
-from windlass.worker.handlers.process_protocol import (
-    CancelRequested,
-    Close,
-    Ended,
-    Failed,
-    FromProcess,
-    HandlerProcessConfig,
-    Ready,
-    Reported,
-    Run,
-    ToProcess,
-)
 from windlass.worker.handlers.start import run_attempt
 from windlass.worker.handlers.work import Work
 from windlass.worker.load import import_trouble, load_app_for_work
@@ -62,7 +51,7 @@ MAX_THREADS_LEFT = 16
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 _encode = msgspec.json.Encoder().encode
-_to_process = msgspec.json.Decoder(ToProcess)
+_to_process = msgspec.json.Decoder(protocol.ToProcess)
 
 
 class RunnerConnection:
@@ -78,24 +67,24 @@ class RunnerConnection:
         self.has_notes = threading.Event()
         """Set when its handler has new notes."""
 
-    def send(self, message: FromProcess) -> None:
+    def send(self, message: protocol.FromProcess) -> None:
         """Send one message."""
         with self._guard:
             self._end.sendall(_encode(message) + b"\n")
 
-    def messages(self) -> "queue.SimpleQueue[Run | Close]":
+    def messages(self) -> "queue.SimpleQueue[protocol.Run | protocol.Close]":
         """Start reading in a thread: jobs go into the queue, cancel requests to the current job."""
-        jobs: queue.SimpleQueue[Run | Close] = queue.SimpleQueue()
+        jobs: queue.SimpleQueue[protocol.Run | protocol.Close] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(jobs,), name="windlass-runner", daemon=True).start()
         threading.Thread(target=self._send_notes, name="windlass-notes", daemon=True).start()
         return jobs
 
-    def _read(self, jobs: "queue.SimpleQueue[Run | Close]") -> None:
+    def _read(self, jobs: "queue.SimpleQueue[protocol.Run | protocol.Close]") -> None:
         with self._end.makefile("rb") as lines:
             for line in lines:
                 message = _to_process.decode(line)
-                self._cancelled = isinstance(message, CancelRequested)
-                if not isinstance(message, CancelRequested):
+                self._cancelled = isinstance(message, protocol.CancelRequested)
+                if not isinstance(message, protocol.CancelRequested):
                     jobs.put(message)
                 elif self.work is not None:
                     self.work.cancel()
@@ -146,14 +135,14 @@ class ProcessWork(Work, eq=False, kw_only=True):
                 lines = tuple(self.lines)
                 # In place, and only what we have seen: the handler's thread may be adding to it.
                 del self.lines[: len(lines)]
-                self.runner.send(Reported(self.latest_progress, lines))
+                self.runner.send(protocol.Reported(self.latest_progress, lines))
 
 
 def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
     """One job after the other, in the main thread, where handlers expect to be, until `Close`."""
     random, jobs, globals_ = Random(), runner.messages(), ProcessGlobals()
-    runner.send(Ready())
-    while isinstance(message := jobs.get(), Run):
+    runner.send(protocol.Ready())
+    while isinstance(message := jobs.get(), protocol.Run):
         now, definition = since_boot(), app.registry.get(message.job.type)
         work = ProcessWork(message.job, definition, -1, now, started_on=now, runner=runner)
         runner.begin(work)
@@ -162,7 +151,7 @@ def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
         settlement = decide(message.job, outcome, work.definition.policy(message.retry), random)
         _end_output(message.mark)
         work.send_notes()
-        runner.send(Ended(settlement, globals_.unchanged(), work.trace))
+        runner.send(protocol.Ended(settlement, globals_.unchanged(), work.trace))
 
 
 def _end_output(mark: str) -> None:
@@ -215,7 +204,7 @@ def _prepare_output() -> None:
 
 def main() -> None:
     """The process's own main."""
-    config = msgspec.json.decode(sys.argv[1], type=HandlerProcessConfig)
+    config = msgspec.json.decode(sys.argv[1], type=protocol.HandlerProcessConfig)
     tie_to(config.parent)
     ignore_in_this_process(*STOP_SIGNALS)
     # What handlers start must not keep these open.
@@ -240,10 +229,10 @@ def main() -> None:
         lifespan = Lifespan(app, emit)
         loop.run(lifespan.start(), context=contextvars.copy_context())
     except WindlassError as error:
-        runner.send(Failed(str(error)))
+        runner.send(protocol.Failed(str(error)))
         os._exit(2)
     except BaseException as error:
-        runner.send(Failed(import_trouble(config.app, error)))
+        runner.send(protocol.Failed(import_trouble(config.app, error)))
         os._exit(2)
     add_job_to_records()
     show_app_logs(printed=True, format=config.log_format, log=log)

@@ -15,7 +15,6 @@ from windlass.core.names import check_name
 from windlass.errors import ConfigError, InvalidName
 from windlass.store.redis.records.keys import DEFAULT_PREFIX
 
-SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 OPTIONS = ("prefix", "durability", "replicas")
 SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password")
 DRIVER = (

@@ -7,17 +7,15 @@ anything: what takes several steps is interrupted between them.
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import ResponseError
 
-from windlass.store.failpoints import ACTIONS, Failpoints, Named, armed
+from windlass.store.failpoints import ACTIONS, Failpoints, armed
 from windlass.store.redis.connection.driver import Word
 from windlass.store.redis.connection.wire import Call, Wire
 
-Role = TypeVar("Role")
 CHANGES = ("HSETNX", "HSET", "SADD", "UNLINK", "ZREMRANGEBYSCORE")
 """Plain commands that change anything; all others only look."""
 
@@ -39,11 +37,8 @@ class WatchedWire(Wire):
     def __init__(self, wire: Wire, points: Failpoints) -> None:
         self._wire = wire
         self._points = points
-        self._verb: ContextVar[str] = ContextVar("verb", default="")
-
-    def named(self, role: Role) -> Role:
-        """The same role; its verbs set the name of the failpoint."""
-        return cast(Role, Named(role, self._verb))
+        self._verb = points.verb
+        self.named = points.named
 
     @contextlib.contextmanager
     def naming(self, verb: str) -> Iterator[None]:

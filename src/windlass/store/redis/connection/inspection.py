@@ -24,7 +24,8 @@ CLUSTER = ("cluster|slots", "asking")
 KEYS = (
     *("exists", "del", "unlink", "type"),
     *("hget", "hset", "hsetnx", "hdel", "hmget", "hgetall", "hincrby", "hlen", "hexists", "hkeys", "hvals", "hscan"),
-    *("zadd", "zrem", "zcard", "zcount", "zscore", "zlexcount", "zrange", "zrangebylex", "zrangebyscore"),
+    *("zadd", "zrem", "zcard", "zcount", "zscore", "zmscore", "zlexcount"),
+    *("zrange", "zrangebylex", "zrangebyscore"),
     *("zrevrange", "zrevrangebylex", "zrevrangebyscore", "zremrangebyscore", "zremrangebylex", "zremrangebyrank"),
     *("sadd", "srem", "smembers", "sismember", "scard", "spop", "srandmember"),
 )
@@ -52,7 +53,7 @@ TRIED: dict[str, tuple[str, ...]] = {
     "ZADD": ("XX", "0", "x"),
     "ZCARD": (),
     "ZREM": ("x",),
-    "ZSCORE": ("x",),
+    **dict.fromkeys(("ZSCORE", "ZMSCORE"), ("x",)),
     **dict.fromkeys(("ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE"), ("0", "0")),
     **dict.fromkeys(("ZLEXCOUNT", "ZRANGEBYLEX", "ZREMRANGEBYLEX"), ("-", "+")),
     "ZREVRANGEBYLEX": ("+", "-"),

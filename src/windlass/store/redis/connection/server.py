@@ -10,7 +10,6 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import Clock, since_boot
-from windlass.store.rate_waits import RateWaits
 from windlass.store.redis.connection.address import Address, Kind
 from windlass.store.redis.connection.cluster import ClusterWire
 from windlass.store.redis.connection.failpoints import armed_wire
@@ -19,6 +18,7 @@ from windlass.store.redis.connection.server_watch import ServerWatch
 from windlass.store.redis.connection.wire import Call, ServerWire, Wire
 from windlass.store.redis.records.keys import KeyMap
 from windlass.store.redis.scripts.loader import Script, script
+from windlass.store.waits import RateWaits
 
 MAX_REMEMBERED = 10_000
 MAX_AT_ONCE = 1_000

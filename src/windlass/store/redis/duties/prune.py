@@ -9,7 +9,7 @@ from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.operator.documents import prune_documents
 from windlass.store.redis.schedules.write_schedules import forget_removed
-from windlass.store.redis.verbs.stats import prune_stats
+from windlass.store.redis.verbs.samples import prune_stats
 
 MAX_ROUNDS = 100
 """Rounds for tombstones and windows: a minute adds more than one call clears."""

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from windlass.core.jobs.outcome import LOST, CrashResult
+from windlass.core.jobs.outcome import LOST, Ending
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
-from windlass.store.ending import Running, after_runner_death, crash_result_of
+from windlass.store.ending import Running, ending_of
 from windlass.store.records import Rescued, RunnerEnd
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.dependencies.dependents import replace_and_notify
@@ -69,7 +69,7 @@ async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
     """
     registrations = registrations_of(await access.call_global("end_runner", (ended.runner,)))
     unreached: dict[str, StoreUnavailable] = {}
-    rescued = await _put_back(access, registrations, lambda job: crash_result_of(job, ended), unreached)
+    rescued = await _put_back(access, registrations, lambda job: ending_of(job, ended), unreached)
     await _forget_dead(access, [ended.runner], registrations, unreached)
     return rescued
 
@@ -109,7 +109,7 @@ async def _reached(
 async def _put_back(
     access: Access,
     registrations: Registrations,
-    fate: Callable[[Running], CrashResult],
+    how: Callable[[Running], Ending],
     unreached: dict[str, StoreUnavailable],
 ) -> list[Rescued]:
     """All jobs of these runners in these queues, in portions."""
@@ -122,7 +122,7 @@ async def _put_back(
         for queue, (now, _, *rows) in replies.items():
             records = [unpack(id_.decode(), value, details) for id_, value, details in rows]
             try:
-                rescued += await _end(access, {queue: (now, records)} if records else {}, fate)
+                rescued += await _end(access, {queue: (now, records)} if records else {}, how)
             except StoreUnavailable as error:
                 if not access.clustered:
                     raise
@@ -132,13 +132,11 @@ async def _put_back(
 
 
 async def _end(
-    access: Access, held: dict[str, tuple[Micros, list[Record]]], fate: Callable[[Running], CrashResult]
+    access: Access, held: dict[str, tuple[Micros, list[Record]]], how: Callable[[Running], Ending]
 ) -> list[Rescued]:
     """Put back the jobs that did not end meanwhile."""
     endings = {
-        record.id: after_runner_death(fate(running_of(record, queue)))
-        for queue, (_, records) in held.items()
-        for record in records
+        record.id: how(running_of(record, queue)) for queue, (_, records) in held.items() for record in records
     }
     changes = {
         queue: [(record, end_attempt(record, queue, endings[record.id], now)) for record in records]

@@ -180,19 +180,50 @@ local function matches(id, value)
   return not tag or has_tag(fields[TAGS])
 end
 
+-- Whether jobs have ended is in `drop_times`, which costs less to read than their records: if only ended children are
+-- wanted, or only live ones, others are not read. Of ended ones nothing is read if few have a status that is not wanted.
+local by_end = parent and letters ~= '' and not (string.find(letters, '[cdx]') and string.find(letters, '[^cdx]'))
+local ended_wanted = by_end and string.find(letters, '[cdx]') ~= nil
+local others = {}
+local function know_others()
+  for letter in string.gmatch('dx', '.') do
+    if not string.find(letters, letter, 1, true) then
+      local members = redis.call('ZRANGEBYLEX', K.by_status, '[' .. letter, '(' .. letter .. 'g', 'LIMIT', 0, MAX_FEW + 1)
+      if #members > MAX_FEW then return false end
+      for _, member in ipairs(members) do others[string.sub(member, 2)] = true end
+    end
+  end
+  return true
+end
+local is_decided = ended_wanted and not must_unpack and string.find(letters, 'c', 1, true) and know_others()
+
+-- Of each id its record; true: it matches; false: it does not.
+local function looked_up(ids)
+  if not by_end then return redis.call('HMGET', K.jobs, unpack(ids)) end
+  local found, to_read, places = redis.call('ZMSCORE', K.drop_times, unpack(ids)), {}, {}
+  for i, id in ipairs(ids) do
+    found[i] = (found[i] ~= false) == ended_wanted and not others[id]
+    if found[i] and not is_decided then to_read[#to_read + 1], places[#to_read + 1] = id, i end
+  end
+  for n, value in ipairs(#to_read > 0 and redis.call('HMGET', K.jobs, unpack(to_read)) or {}) do found[places[n]] = value end
+  return found
+end
+
 local next_ids = source()
 local answer, found, read, seen, bytes = {'', 0, parent and redis.call('EXISTS', K.moving) or 0}, 0, 0, 0, 0
-local ended, chunk = false, math.min(STEP, 4 * limit)  -- if one is wanted, it is usually among the first
+local most = by_end and 500 or STEP
+local ended, chunk = false, math.min(most, 4 * limit)  -- if one is wanted, it is usually among the first
 while not ended and found < limit and seen < math.min(max_count, MAX_SEEN) and read < MAX_READ and bytes < MAX_BYTES do
   local step = math.min(must_read and chunk or id_end and 500 or math.min(limit, 1000), max_count - seen)
   local ids = next_ids(from, step)
-  local values = must_read and #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids))
-  ended, chunk = #ids < step, math.min(STEP, 2 * chunk)
+  local values = must_read and #ids > 0 and looked_up(ids)
+  ended, chunk = #ids < step, math.min(most, 2 * chunk)
   for i, id in ipairs(ids) do
     local value = values and values[i]
-    if values then read, bytes = read + 1, bytes + (value and #value or 0) end
+    local is_read = value and value ~= true
+    if is_read then read, bytes = read + 1, bytes + #value end
     from, seen = id, seen + 1
-    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(id, value)) then
+    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and (not is_read or matches(id, value))) then
       found = found + 1
       answer[3 + found] = id
       if found == limit then

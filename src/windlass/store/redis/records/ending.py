@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 
 from windlass.core.flow.slots import keeps_slot
+from windlass.core.jobs.outcome import Ending
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, Status
-from windlass.store.ending import Ending, Running, ending_values, resolve
+from windlass.store.ending import Running, ending_values, resolve
 from windlass.store.redis.records.record import NO_SLOT, REASONS, Details, Flag, Record, letter_of
 
 

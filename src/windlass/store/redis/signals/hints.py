@@ -8,21 +8,19 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Sequence
-from itertools import count
 
 from windlass.store.drive import running_loop
 from windlass.store.redis.connection.server import Server
 from windlass.store.redis.signals.subscription import Subscriptions
+from windlass.store.waits import HintWaiters
 
 
-class Hints:
+class Hints(HintWaiters):
     """The hints that this process receives."""
 
     def __init__(self, server: Server) -> None:
+        super().__init__()
         self._server = server
-        self._cursor = 0
-        self._waiting: set[asyncio.Future[None]] = set()
-        self._numbers = count(1)
         self._news = threading.Condition()
         self._blocked = 0
         """Threads without a loop that wait."""
@@ -43,42 +41,16 @@ class Hints:
         self._listen()
 
     def hear(self) -> None:
-        """A hint: wake all waiters."""
-        self._cursor = next(self._numbers)
+        super().hear()
         if self._blocked:
             with self._news:
                 self._news.notify_all()
-        if not self._waiting:
-            return
-        here = running_loop()
-        for waiter in list(self._waiting):
-            if waiter.get_loop() is here:
-                _wake(waiter)
-                continue
-            with contextlib.suppress(RuntimeError):  # its loop is closed
-                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
-
-    def cursor(self) -> int:
-        """The current position."""
-        return self._cursor
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Wait for a hint after the cursor, or until the time is over: whether one came."""
-        if self._cursor != cursor:
-            return True
-        loop = running_loop()
-        if loop is None:
+        if running_loop() is None:
             return self._wait_blocking(cursor, seconds)
         self._listen()
-        waiter: asyncio.Future[None] = loop.create_future()
-        late = loop.call_later(seconds, _wake, waiter)
-        self._waiting.add(waiter)
-        try:
-            await waiter
-        finally:
-            late.cancel()
-            self._waiting.discard(waiter)
-        return self._cursor != cursor
+        return await super().wait(cursor, seconds)
 
     def _wait_blocking(self, cursor: int, seconds: float) -> bool:
         with self._news:
@@ -109,8 +81,3 @@ class Hints:
         if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
         self._task = self._subscriptions = None
-
-
-def _wake(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)

@@ -4,16 +4,38 @@
 -- called.
 --! effect: writes
 --! missing_queue: skip
---! uses: record, record_claim, merged_stream
+--! uses: record, record_claim, merged_stream, details
+--! lazy: stream, write_record, clear_reason
 local LIMITED = 'limited'
 local UNUSUAL = RATED + HAS_DETAILS
-local PORTION, MAX_TEXT = 25, 1000000
+local PORTION, MAX_TEXT, FEW_TYPES = 25, 1000000, 4
+
+local function places_of(head, max_count)
+  return redis.call('ZRANGEBYLEX', K.ready, '[' .. head, '(' .. head .. STRETCH_END, 'LIMIT', 0, max_count)
+end
+
+-- The next places, if they are all of one type: a group waits behind its members, which are of another. Else nil.
+local function places_of_one_type(heads, max_count)
+  local first, first_rest, second_rest
+  for _, head in ipairs(heads) do
+    local place = places_of(head, 1)[1]
+    local rest = place and string.sub(place, #head + 1)
+    if rest and (not first or comes_before(rest, first_rest)) then
+      first, first_rest, second_rest = head, rest, first_rest
+    elseif rest and (not second_rest or comes_before(rest, second_rest)) then
+      second_rest = rest
+    end
+  end
+  local places = first and places_of(first, max_count) or {}
+  if second_rest and (#places < max_count or comes_before(second_rest, string.sub(places[max_count], #first + 1))) then return nil end
+  return places
+end
 
 -- The places of the next jobs. Those of a single type, the usual case, need no merging.
 local function next_places(heads, max_count)
-  if #heads == 1 then
-    return redis.call('ZRANGEBYLEX', K.ready, '[' .. heads[1], '(' .. heads[1] .. STRETCH_END, 'LIMIT', 0, max_count)
-  end
+  if #heads == 1 then return places_of(heads[1], max_count) end
+  local of_one_type = #heads <= FEW_TYPES and places_of_one_type(heads, max_count)
+  if of_one_type then return of_one_type end
   local members, next_one = {}, stream(K.ready, heads, portion_of(max_count, #heads))
   for i = 1, max_count do
     local rest, head = next_one()
@@ -23,9 +45,10 @@ local function next_places(heads, max_count)
   return members
 end
 
--- Ids and new records, up to a bound of text; nil if one of them is not plain, not pending, or not there.
+-- Ids and new records, up to a bound of text, and the places of records with details; nil if one of them is not plain,
+-- not pending, or not there.
 local function taken_of(members, runner, claim, now)
-  local ids, taken, values, text = {}, {}, {}, 0
+  local ids, taken, detailed, values, text = {}, {}, {}, {}, 0
   for i, member in ipairs(members) do ids[i] = string.sub(member, 15) end
   for i in ipairs(ids) do
     local at = (i - 1) % PORTION
@@ -36,12 +59,21 @@ local function taken_of(members, runner, claim, now)
     if text > MAX_TEXT and i > 1 then break end
     local letter, version, attempt, _, _, _, _, length = struct.unpack(HEAD_A, value)
     if letter ~= PENDING then return nil end
-    if bit.band(string.byte(value, A_SIZE + length + 4), UNUSUAL) ~= 0 then return nil end
+    local unusual = bit.band(string.byte(value, A_SIZE + length + 4), UNUSUAL)
+    if unusual >= HAS_DETAILS then detailed[#detailed + 1] = 2 * i end
+    if unusual % HAS_DETAILS ~= 0 then return nil end
     taken[2 * i - 1] = ids[i]
     taken[2 * i] = struct.pack(HEAD_A, RUNNING, version + 1, attempt + 1, claim, now, now, 0, #runner)
       .. runner .. string.sub(value, A_SIZE + length + 1)
   end
-  return taken
+  return taken, detailed
+end
+
+-- A running job has no reason for its status any more.
+local function without_reason(id, value)
+  local r = read_record(value)
+  clear_reason(id, r)
+  return write_record(r)
 end
 
 local now = now_micros()
@@ -59,10 +91,11 @@ local expires = redis.call('ZRANGE', K.expiring, 0, 0, 'WITHSCORES')[2]
 if expires and tonumber(expires) <= now then return LIMITED end
 local members = next_places(heads, limit)
 if #members == 0 then return members end
-local taken = taken_of(members, runner, claim, now)
+local taken, detailed = taken_of(members, runner, claim, now)
 if not taken then return LIMITED end
 for i = #taken / 2 + 1, #members do members[i] = nil end
 allow_write_at_memory_limit()
+for _, at in ipairs(detailed) do taken[at] = without_reason(taken[at - 1], taken[at]) end
 record_claim(runner, claim, taken, members)
 if expires then stop_expiry(taken) end
 return taken

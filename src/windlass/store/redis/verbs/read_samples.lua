@@ -1,6 +1,6 @@
 -- read_samples: samples of a kind in a period, some at a time: of one queue, one type or all; also those without a
 -- name. Request: kind, step, since, until, queue, type, the maximum. ARGV[4]: the place to continue after, empty
--- at first. Reply: the last place (empty: the end), and place, value of each.
+-- at first. Reply: the last place (empty: the end), and the value of each.
 --! scope: global
 --! effect: reads
 --! uses: stats
@@ -14,10 +14,12 @@ end
 local from = ARGV[4] == '' and '[' .. step_head(kind, step, since) or '(' .. ARGV[4]
 local places = redis.call('ZRANGEBYLEX', K.sample_index, from, '(' .. step_head(kind, step, ends), 'LIMIT', 0, max_count)
 local answer = {#places == max_count and places[max_count] or ''}
+if not queue and not type then
+  local values = #places > 0 and redis.call('HMGET', K.samples, unpack(places)) or {}
+  for i, value in ipairs(values) do answer[i + 1] = value end
+  return answer
+end
 for _, place in ipairs(places) do
-  if wanted(place) then
-    answer[#answer + 1] = place
-    answer[#answer + 1] = redis.call('HGET', K.samples, place)
-  end
+  if wanted(place) then answer[#answer + 1] = redis.call('HGET', K.samples, place) end
 end
 return answer

@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
-from windlass.store.ending import is_repeat, settled
+from windlass.store.ending import is_repeat
 from windlass.store.records import Settled
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.portion import by_queue, first_portion
@@ -79,7 +79,7 @@ async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Set
             seen = view.jobs.get(each.id)
             if seen is None or seen.record.letter != Letter.RUNNING or seen.record.attempt != each.attempt:
                 continue
-            pairs[i] = seen.queue, (seen.record, end_attempt(seen.record, seen.queue, settled(each), seen.now))
+            pairs[i] = seen.queue, (seen.record, end_attempt(seen.record, seen.queue, each, seen.now))
         late = {i: each for i, each in turn.items() if i not in pairs}
         answers |= await _already(access, late, view)
         replaced = await replace_and_notify(access, pairs_by_queue(list(pairs.values())))

@@ -2,14 +2,13 @@
 
 import secrets
 from collections.abc import Callable
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 import apsw
 
 from windlass.errors import ConfigError, InvalidOption, StoreUnavailable
-from windlass.store.failpoints import ACTIONS, Failpoints, Named, armed
+from windlass.store.failpoints import ACTIONS, Failpoints, armed
 from windlass.store.sqlite.address import DURABILITY, Address, connections_of
 from windlass.store.sqlite.connection.apsw_driver import ApswConnection
 from windlass.store.sqlite.connection.base import CACHED_STATEMENTS, Connection, DriverError, ErrorKind, Values
@@ -182,16 +181,13 @@ class CommitFailpoints:
 
     def __init__(self, points: Failpoints) -> None:
         self._points = points
-        self._verb: ContextVar[str] = ContextVar("verb", default="open")
+        self._verb = points.verb
+        self.named = points.named
         self._verbs: list[str] = []
-
-    def named(self, role: T) -> T:
-        """The same role, whose verbs set their names."""
-        return cast(T, Named(role, self._verb))
 
     def noted(self, work: Callable[[Db], T]) -> Callable[[Db], T]:
         """The same work, which notes the verb of its caller."""
-        name = self._verb.get()
+        name = self._verb.get("open")
 
         def run(db: Db) -> T:
             answer = work(db)

@@ -38,17 +38,7 @@ from windlass.store.sqlite.address import Address, connections_of
 from windlass.store.sqlite.connection.base import Connection, DriverError, ErrorKind, to_store_error
 from windlass.store.sqlite.connection.files import companion
 from windlass.store.sqlite.db import Db, SharedDb
-from windlass.store.sqlite.doctor.place import (
-    check_durability,
-    check_file_system,
-    check_header,
-    check_log,
-    check_names,
-    check_presence,
-    check_rights,
-    check_room,
-    check_versions,
-)
+from windlass.store.sqlite.doctor import place
 from windlass.store.sqlite.liveness.leases import lapsed
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 from windlass.store.sqlite.liveness.workers import leader, live_workers
@@ -73,17 +63,17 @@ MAX_RUNNERS = 1000
 def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
     """The findings about a file, whether it exists or is ours, and its census."""
     path, report = address.path, Report(address.path)
-    report.check("versions", lambda: check_versions(address.driver))
-    report.check("durability", lambda: check_durability(address))
+    report.check("versions", lambda: place.check_versions(address.driver))
+    report.check("durability", lambda: place.check_durability(address))
     if path.parent.is_dir():
-        report.check("file system", lambda: check_file_system(address))
-        report.check("disk", lambda: check_room(path.parent))
+        report.check("file system", lambda: place.check_file_system(address))
+        report.check("disk", lambda: place.check_room(path.parent))
     census = None
-    if report.check("file", lambda: check_presence(path)):
-        report.check("file", lambda: check_names(path))
-        report.check("rights", lambda: check_rights(path))
-        if report.check("file", lambda: check_header(path, connections_of(address.driver))):
-            report.check("log", lambda: check_log(path))
+    if report.check("file", lambda: place.check_presence(path)):
+        report.check("file", lambda: place.check_names(path))
+        report.check("rights", lambda: place.check_rights(path))
+        if report.check("file", lambda: place.check_header(path, connections_of(address.driver))):
+            report.check("log", lambda: place.check_log(path))
             census = _read(address, clock, report, deep=deep)
     return Examination(tuple(report.findings), census)
 

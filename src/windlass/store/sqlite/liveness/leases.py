@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from windlass.core.grace import MIN_OUTAGE, Silence, gets_grace
-from windlass.core.jobs.outcome import LOST, CrashResult
+from windlass.core.jobs.outcome import LOST, Ending
 from windlass.core.moments import Micros
-from windlass.store.ending import Running, after_runner_death, crash_result_of
+from windlass.store.ending import Running, ending_of
 from windlass.store.records import CancelRequest, LeaseRequest, Renewal, Rescued, RunnerEnd
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.verbs.settle import apply_ending
@@ -147,16 +147,16 @@ def rescue(db: Db, limit: int) -> list[Rescued]:
 def end(db: Db, ended: RunnerEnd) -> list[Rescued]:
     """Put back the jobs of a runner whose end its supervisor saw, with the jobs that had started."""
     db.run("drop_lease", {"runner": ended.runner})
-    rescued = _put_back(db, ended.runner, lambda job: crash_result_of(job, ended))
+    rescued = _put_back(db, ended.runner, lambda job: ending_of(job, ended))
     db.liveness_locks.clear(ended.runner)
     return rescued
 
 
-def _put_back(db: Db, runner: str, crash_result: Callable[[Running], CrashResult]) -> list[Rescued]:
+def _put_back(db: Db, runner: str, how: Callable[[Running], Ending]) -> list[Rescued]:
     rescued = []
     for row in db.rows("running_of", {"runner": runner}):
         job = Running(*row)
-        ending = after_runner_death(crash_result(job))
+        ending = how(job)
         status = apply_ending(db, job, ending)
         rescued.append(Rescued(job.id, job.type, job.queue, job.attempt, status, ending.outcome, runner))
     return rescued

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from windlass.core.jobs.outcome import Settlement
+from windlass.core.jobs.outcome import Ending, Settlement
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, Status
-from windlass.store.ending import Ending, Running, ending_values, is_repeat, resolve, settled
+from windlass.store.ending import Running, ending_values, is_repeat, resolve
 from windlass.store.keys import Keyed
 from windlass.store.queues import retention_of
 from windlass.store.records import Note, Settled
@@ -68,7 +68,7 @@ def _settle_one(db: Db, settlement: Settlement) -> Settled:
     rows = db.rows("running", {"id": settlement.id, "attempt": settlement.attempt})
     if not rows:
         return _already(db, settlement)
-    apply_ending(db, Running(*rows[0]), settled(settlement))
+    apply_ending(db, Running(*rows[0]), settlement)
     return Settled.SETTLED
 
 

@@ -19,3 +19,11 @@ local function write_details(id, r, details)
     r.flags = r.flags - HAS_DETAILS
   end
 end
+
+-- The caller writes the record afterwards.
+local function clear_reason(id, r)
+  if not has(r.flags, HAS_DETAILS) then return end
+  local details = read_details(id, r)
+  details.reason = nil
+  write_details(id, r, details)
+end

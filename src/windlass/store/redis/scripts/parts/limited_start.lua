@@ -72,13 +72,6 @@ local function open_claim(now, runner, number, limit)
     taken = {}, members = {}, tenant_queues = {}, throttled = {members = {}, due = {}, places = {}, records = {}, types = {}}}
 end
 
-local function clear_reason(id, r)
-  if not has(r.flags, HAS_DETAILS) then return end
-  local details = read_details(id, r)
-  details.reason = nil
-  write_details(id, r, details)
-end
-
 local function leave_tenant_queue(claim, candidate, value)
   if not claim.fair then return end
   claim.tenant_queues[#claim.tenant_queues + 1] = candidate[4] or tenant_member(candidate[1], read_record(value))

@@ -1,4 +1,4 @@
-"""A worker by hand: the same claims, decisions and settlements, one job at a time."""
+"""A runner in the process of a test: the same claims, decisions and settlements, one job at a time."""
 
 import os
 from collections.abc import Iterable
@@ -54,15 +54,15 @@ class RunOptions(TypedDict, total=False):
     limit: int
 
 
-def hand_of(app: App, options: RunOptions) -> "Hand":
-    """A hand with these options; raises InvalidOption for one that does not exist."""
+def inline_runner(app: App, options: RunOptions) -> "InlineRunner":
+    """A runner with these options; raises InvalidOption for one that does not exist."""
     for name in options:
         if name not in RunOptions.__annotations__:
             raise unknown_option(name, RunOptions.__annotations__, "an option of run_all")
-    return Hand(app, **options)
+    return InlineRunner(app, **options)
 
 
-class Hand:
+class InlineRunner:
     """Claims jobs and settles their outcomes; the caller runs the handlers in between."""
 
     def __init__(
