@@ -10,7 +10,7 @@ from tests.client.test_groups import Shop
 from windlass import App, Context, InvalidInput, Status, chain, group
 from windlass.client.groups import watch
 from windlass.core.groups.ids import member_id
-from windlass.testing import run_all
+from windlass.testing import arun_all, run_all
 
 
 @pytest.fixture
@@ -224,6 +224,26 @@ def test_a_group_that_is_cancelled_while_it_cancels_its_rest_goes_on_after_a_cra
     run_all(shop.app)
     assert shop.app.flows.get(handle).cancelled == 3
     assert shop.seen[0][0] == "alert"
+
+
+async def test_then_does_not_run_if_the_group_is_cancelled_while_it_completes(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_results = watch.Watch._results
+
+    async def cancelled_meanwhile(self: watch.Watch, seen: Any) -> Any:
+        await shop.app.flows.acancel(handle)
+        return await read_results(self, seen)
+
+    handle = await group([shop.square.job(2)], then=shop.total).aenqueue()
+    with monkeypatch.context() as patch:
+        patch.setattr(watch.Watch, "_results", cancelled_meanwhile)
+        await arun_all(shop.app)
+    then = await shop.app.jobs.aget(handle.then.id)
+    assert (shop.seen, then.status) == ([], Status.CANCELLED)
+    await shop.app.flows.aretry(handle)
+    await arun_all(shop.app)
+    assert shop.seen == [[4]]
 
 
 def test_members_of_a_group_that_adds_none_have_no_open_group(shop: Shop) -> None:

@@ -12,14 +12,13 @@ BATCH = 500
 
 
 async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> None:
-    """Cancel the group, its members, and what follows it, except `always`; the members of a map too."""
-    await operator.cancel([watcher_id(group, Role.ON_DEAD)], reason)
+    """Cancel the group, its members, and what follows it, except `always`; the members of a map too.
+
+    `then` comes before the group: an attempt that has just looked may complete the group meanwhile.
+    """
+    await operator.cancel([watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)], reason)
     await operator.cancel([group], reason)
     await cancel_members(operator, group, ALIVE, reason)
-    job = (await operator.get([group]))[0]
-    if job is not None and job.status is Status.COMPLETED:
-        # Else `then` is cancelled with the group, and a retry of the group restores it.
-        await operator.cancel([callback_id(group, Role.THEN)], reason)
 
 
 async def cancel_members(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:

@@ -59,7 +59,8 @@ class Results(Generic[T]):
     """The results of a group: `async for x in parts`, or `for x in parts` in a `def` task.
 
     Completed members only, in the order in which they were given, then those that members added; `len` counts all
-    members. Each is read when it is needed, so a group of any size fits into memory.
+    members. Each is read when it is needed, so a group of any size fits into memory. Members that run are left out:
+    for `on_dead` those that have not ended, and those that were retried since.
     """
 
     def __init__(self, home: Home, group: JobId, size: int, kind: Any = Any, *, added: int = 0) -> None:
