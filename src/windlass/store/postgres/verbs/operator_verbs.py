@@ -151,7 +151,7 @@ async def retry(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) 
             (id_ for id_ in some if id_ in found), key=lambda id_: found[id_].pending_parents > 0
         ):
             if waits:
-                moved |= {id_: await _retry_link(db, id_) for id_ in group}
+                moved |= await _retry_links(db, list(group))
             else:
                 moved |= await _retry(db, found, list(group))
         return moved
@@ -175,18 +175,39 @@ async def _retry(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, Tran
     return moved | await let_run(db, back)
 
 
+async def _retry_links(db: Db, ids: list[JobId]) -> dict[JobId, Transition]:
+    """Jobs that were cancelled while they waited for a parent; those with a failed parent one by one, in their order,
+    because a job before one may be that parent.
+    """
+    found = await find(db, ids, lock_finished=True)
+    failed = {row[0] for row in await db.rows("failed_parents", {"ids": ids})}
+    moved: dict[JobId, Transition] = {}
+    for waits, group in groupby(ids, key=lambda id_: found[id_].finished and id_ not in failed):
+        if waits:
+            moved |= await _wait_again(db, found, list(group))
+        else:
+            moved |= {id_: await _retry_link(db, id_) for id_ in group}
+    return moved
+
+
 async def _retry_link(db: Db, id_: JobId) -> Transition:
-    """A job that was cancelled while it waited for a parent, which may have revived it by now."""
-    at = (await find(db, [id_], lock_finished=True))[id_]
-    if not at.finished:
-        return Transition(id_, at.status, done=False)
-    if failed := await db.rows("failed_parents", {"id": id_}):
-        return Transition(id_, at.status, done=False, parent=failed[0][0])
-    if at.key is not None and (holder := await take(db, at.queue, at.key, id_)):
-        return Transition(id_, at.status, done=False, holder=holder)
-    await revive_waiting(db, [id_])
-    await revive_dependents(db, [id_])
-    return Transition(id_, Status.BLOCKED, done=True)
+    """A job that a parent may have revived by now."""
+    found = await find(db, [id_], lock_finished=True)
+    if not found[id_].finished:
+        return Transition(id_, found[id_].status, done=False)
+    if failed := await db.rows("failed_parents", {"ids": [id_]}):
+        return Transition(id_, found[id_].status, done=False, parent=failed[0][1])
+    return (await _wait_again(db, found, [id_]))[id_]
+
+
+async def _wait_again(db: Db, found: Found, ids: list[JobId]) -> dict[JobId, Transition]:
+    """Cancelled jobs without a failed parent wait for their parents again, and their dependents for them."""
+    holders = await _take_keys(db, found, ids)
+    back = [id_ for id_ in ids if id_ not in holders]
+    await revive_waiting(db, back)
+    await revive_dependents(db, back)
+    refused = {id_: Transition(id_, found[id_].status, done=False, holder=holder) for id_, holder in holders.items()}
+    return refused | {id_: Transition(id_, Status.BLOCKED, done=True) for id_ in back}
 
 
 async def delete(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:

@@ -32,13 +32,14 @@ WITH back AS (
 SELECT id::text, status, queue, sort_priority, rank FROM back
 
 -- name: failed_parents
--- The parents that a cancelled job would wait for in vain: they ended without completing, or are dropped.
-SELECT dependency.parent::text FROM windlass.history AS child
+-- The parents that cancelled jobs would wait for in vain: they ended without completing, or are dropped.
+SELECT child.id::text, dependency.parent::text FROM windlass.history AS child
 CROSS JOIN LATERAL json_array_elements_text(child.parents::json) AS named (parent)
 CROSS JOIN LATERAL (
-    SELECT parent FROM windlass.dependencies WHERE parent = named.parent::uuid AND child = :id::uuid OFFSET 0
+    SELECT parent FROM windlass.dependencies AS known
+    WHERE known.parent = named.parent::uuid AND known.child = child.id OFFSET 0
 ) AS dependency
-WHERE child.id = :id::uuid
+WHERE child.id = ANY (:ids::uuid[])
 AND NOT EXISTS (SELECT FROM windlass.jobs AS live WHERE live.id = dependency.parent OFFSET 0)
 
 -- name: attempts
