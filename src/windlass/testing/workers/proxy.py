@@ -46,6 +46,8 @@ class LossyProxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lossy proxy", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.StreamWriter] = set()
+        """Of workers and to the server; some may be closed already."""
         self.port = 0
         self.exchanges: list[Exchange] = []
         """Everything that reached the server, in order of arrival."""
@@ -94,16 +96,27 @@ class LossyProxy:
         return server
 
     async def _end(self) -> None:
-        self._server.close()
         await self._cut()
+        # The loop has a task for each connection that it has just accepted. One that begins after the server is
+        # closed would leave its connection open.
+        while accepting := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(accepting, return_when=asyncio.FIRST_COMPLETED)
+            await self._cut()
+        self._server.close()
 
     async def _cut(self) -> None:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # Also those whose task had not begun, or that still have to send something.
+        for connection in self._connections:
+            connection.transport.abort()
+        self._connections.clear()
+        await asyncio.sleep(0)  # the loop closes them in its next round
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(writer)
         task = self._loop.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -138,6 +151,7 @@ class LossyProxy:
     async def _ask(self, request: bytes, client: asyncio.StreamReader) -> tuple[bytes, bytes] | None:
         """The server's reply; None if the client closes first: then the connection to the server is closed too."""
         back, forth = await asyncio.open_connection(*self._target, limit=2**26)
+        self._connections.add(forth)
         forth.write(request)
         reading, leaving = asyncio.ensure_future(_message(back)), asyncio.ensure_future(client.read(1))
         try:
