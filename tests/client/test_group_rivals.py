@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.client.test_groups import Shop
-from windlass import App, Context, Fixed, KeyConflict, group
+from windlass import App, Context, Fixed, InvalidOption, KeyConflict, group
 from windlass.client.graphs import map as map_module
 from windlass.testing import run_all
 
@@ -41,6 +41,19 @@ def test_an_attempt_that_adds_other_jobs_in_another_order_gets_the_handle_of_eac
     assert [app.jobs.get(second[number]).payload for number in (1, 2, 3)] == [{"number": n} for n in (1, 2, 3)]
     assert {number: second[number] for number in first} == first
     assert handle.result(timeout=5) == [0, 1, 2, 3]
+
+
+def test_a_flow_whose_nodes_have_exchanged_their_places_is_refused(shop: Shop) -> None:
+    def enqueue(names: str) -> None:
+        with shop.app.flow("order") as flow:
+            for name in names:
+                flow.add(shop.square.job(ord(name)), name=name)
+
+    enqueue("ab")
+    enqueue("ab")
+    with pytest.raises(InvalidOption, match="there is a flow 'order' with other nodes"):
+        enqueue("ba")
+    assert shop.app.jobs.count(type="square") == 2
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
