@@ -30,6 +30,7 @@ CALLS = (
         "test_flow_races",
         "test_flows",
         "test_group_parts",
+        "test_group_rivals",
         "test_groups",
         "test_handles",
         "test_job_policy",

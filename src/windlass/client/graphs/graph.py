@@ -251,9 +251,9 @@ class Graph:
         )
 
     def _digest(self) -> str:
-        """Of types and edges: another graph under the same name is refused. Arguments may differ."""
+        """Of names, types and edges: another graph under the same name is refused. Arguments may differ."""
         shape = [(job.id, job.type, job.parents, job.result_params, job.when_ended) for job in self._jobs]
-        return sha256(msgspec.json.encode(shape)).hexdigest()[:32]
+        return sha256(msgspec.json.encode((list(self._nodes), shape))).hexdigest()[:32]
 
     async def _check_same(self) -> bool:
         """Whether it is stored and finished; raises InvalidOption if what is stored is something else."""
