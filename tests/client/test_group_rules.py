@@ -239,6 +239,7 @@ async def test_then_does_not_run_if_the_group_is_cancelled_while_it_completes(
     with monkeypatch.context() as patch:
         patch.setattr(watch.Watch, "_results", cancelled_meanwhile)
         await arun_all(shop.app)
+    assert handle.then is not None
     then = await shop.app.jobs.aget(handle.then.id)
     assert (shop.seen, then.status) == ([], Status.CANCELLED)
     await shop.app.flows.aretry(handle)
