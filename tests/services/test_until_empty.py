@@ -1,5 +1,7 @@
 """--until-empty: what holds a worker, and what does not."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.clock import ManualClock
@@ -68,6 +70,19 @@ async def test_one_in_line_whose_key_is_freed_between_the_looks_does(
         return await list_()
 
     monkeypatch.setattr(type(queues), "list", lambda _: end_first())
+    assert not await is_empty(store, ["default"])
+
+
+async def test_one_that_is_woken_between_the_looks_does(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the last member of a group wakes the group."""
+    id_ = await put(store, Status.SCHEDULED, delay=MINUTE)
+    admit = type(store.jobs).admit
+
+    async def woken_first(jobs: Any, *args: Any) -> Any:
+        await store.operator.run_now([id_])
+        return await admit(jobs, *args)
+
+    monkeypatch.setattr(type(store.jobs), "admit", woken_first)
     assert not await is_empty(store, ["default"])
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Sequence, Set
 
 from windlass.client.groups.members import first_live
@@ -106,6 +107,14 @@ async def _is_group_over(store: Store) -> bool:
     return False
 
 
+async def _counted(store: Store, queues: Sequence[str]) -> Counter[str]:
+    counts = (await store.operator.counts()).queues
+    jobs = Counter[str]()
+    for queue in queues:
+        jobs.update(counts.get(queue, {}))
+    return jobs
+
+
 async def is_empty(store: Store, queues: Sequence[str]) -> bool:
     """Nothing pending, running, failed, or due within a second, and no tick that is due.
 
@@ -118,16 +127,20 @@ async def is_empty(store: Store, queues: Sequence[str]) -> bool:
     if await store.signals.has_work(queues, None):
         return False
     paused = {queue.name for queue in await store.queues.list() if queue.paused}
-    counts = (await store.operator.counts()).queues
-    served = [counts[queue] for queue in queues if queue in counts and queue not in paused]
-    if any(queue[status] for queue in served for status in HOLDING):
+    served = [queue for queue in queues if queue not in paused]
+    jobs = await _counted(store, served)
+    if any(jobs[status] for status in HOLDING):
         return False
     # A job may finish between the two reads and free a slot that is not yet reassigned.
-    if any(queue[Status.BLOCKED] for queue in served) and await store.signals.has_work(queues, None):
+    if jobs[Status.BLOCKED] and await store.signals.has_work(queues, None):
         return False
-    if any(queue[Status.SCHEDULED] for queue in served):
+    if jobs[Status.SCHEDULED]:
         due = (await store.jobs.admit(0, queues)).next_due_in
         if (due is not None and due <= SECOND) or await _is_group_over(store):
+            return False
+        # What was scheduled at the count may have been woken since: then the reads after it did not find it.
+        now = await _counted(store, served)
+        if any(now[status] for status in HOLDING):
             return False
     ticking = (await store.schedules.due(MAX_SCHEDULES)).schedules
     # One that cannot be read stays due for ever.
