@@ -3,7 +3,9 @@
 import asyncio
 import multiprocessing
 import time
-from multiprocessing.synchronize import Barrier
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.synchronize import Barrier, Event
 from random import Random
 
 import msgspec
@@ -19,6 +21,8 @@ LENGTH = 3_600_000_000
 START_SECONDS = 300.0
 IN_VAIN = 20
 """Claims without a job after which a claimer ends: another may be in its way."""
+TIDY_SECONDS = 1.0
+"""As often as a coordinator."""
 TYPE = "noop"
 
 _processes = multiprocessing.get_context("spawn")
@@ -59,6 +63,32 @@ def drain(address: str, claimers: int, batch: int, in_vain: int = IN_VAIN) -> Dr
         sum(one.jobs for one in of_each),
         sum(one.lock_waits for one in of_each),
     )
+
+
+@contextmanager
+def tidied(address: str) -> Iterator[None]:
+    """One more process does what a coordinator does for a store: it raises the watermarks at which claims begin."""
+    ended = _processes.Event()
+    coordinator = _processes.Process(target=_tidy, args=(address, ended))
+    coordinator.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        coordinator.join()
+    if coordinator.exitcode:
+        raise BenchFailed("the process that tidies the store failed")
+
+
+def _tidy(address: str, ended: Event) -> None:
+    asyncio.run(_tidy_until(address, ended))
+
+
+async def _tidy_until(address: str, ended: Event) -> None:
+    store = open_store(address)
+    while not await asyncio.to_thread(ended.wait, TIDY_SECONDS):
+        await store.tidy()
+    await store.close()
 
 
 def _run(
