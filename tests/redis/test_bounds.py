@@ -47,7 +47,7 @@ WHOLE = {
     ("claims", "ZREMRANGEBYLEX", "held"): "one claim",
     ("fair_claim", "DEL", "fairness"): "a bounded number of rounds",
     ("set_queue", "UNLINK", "tenant_queues"): "freed in the background",
-    ("list_ids", "ZRANGE", "[place]"): "only where there are few",
+    ("few_ids", "ZRANGE", "[place]"): "only where there are few",
 }
 """Which scripts and parts read or drop all of something, and why that is not much."""
 

@@ -161,6 +161,12 @@ class OperatorStore(Protocol):
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
         """Matching ids, oldest first, after a given one: `limit` of them, or all if fewer match."""
 
+    async def count_completed(self, parent: JobId, after: JobId, before: JobId) -> tuple[int, JobId | None] | None:
+        """How many children of a job between two ids completed and are kept, before the first live one, and that one.
+
+        None: the store would have to read their records.
+        """
+
     async def prune(self, limit: int) -> Sequence[JobId]:
         """Drop finished jobs whose retention is over, at most a day late; returns the ids of up to `limit` of them.
 

@@ -12,6 +12,8 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
 PAGE = 1000
+MAX_COUNTED = 50_000
+"""Members that one statement counts."""
 MAX_AHEAD = 10
 """Pages of lost members that are read behind a live one."""
 MAX_FOREIGN = 10
@@ -104,6 +106,8 @@ class Walk:
         """Go on behind those that are known; returns whether all members have ended, or the group is lost."""
         self.done, self.lost, self.reason = done, lost, None
         most = MAX_MEMBERS if self._size is None else self._size
+        if self._size is not None and most - done > PAGE:
+            await self._count_completed(most)
         while self.done < most and self.reason is None:
             before = self.done
             await self._count_ended(most)
@@ -113,6 +117,22 @@ class Walk:
                 if self.done == before:
                     break
         return self.done >= most or self.reason is not None
+
+    async def _count_completed(self, most: int) -> None:
+        """Up to the first that is live, many at once, as long as all of them completed and are kept."""
+        while (left := min(MAX_COUNTED, most - self.done)) > PAGE:
+            start, before = before_member(self._group, self.done), member_id(self._group, self.done + left)
+            found = await self._operator.count_completed(self._group, start, before)
+            completed, live = found or (0, None)
+            if found is None or completed != self._index(live, self.done + left) - self.done:
+                return
+            self.done += completed
+            if live is not None:
+                return
+
+    def _index(self, id_: JobId | None, default: int) -> int:
+        found = None if id_ is None else member_index(self._group, id_)
+        return default if found is None else found
 
     async def _count_ended(self, most: int) -> None:
         """One page: where none may be lost, up to the first that did not complete."""

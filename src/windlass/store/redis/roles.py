@@ -125,6 +125,7 @@ class RedisOperator(Role):
     change = verb(operator_verbs.change, steps=True)
     delete = verb(operator_verbs.delete, steps=True)
     select = verb(read_jobs.select)
+    count_completed = verb(read_jobs.count_completed)
     prune = verb(prune.prune, steps=True, background=True)
     failures = verb(read_jobs.failures)
     dead_ends = verb(ended.dead_ends)

@@ -1,4 +1,4 @@
-"""get, list, select, counts, failures: read jobs, live or finished.
+"""get, list, select, count_completed, counts, failures: read jobs, live or finished.
 
 Live and finished jobs are read by one statement: in its snapshot a job that moves between the tables is found exactly
 once.
@@ -147,6 +147,12 @@ async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None
     return sorted(str(row[0]) for row in rows)[:limit]
 
 
+async def count_completed(db: Session, parent: JobId, after: JobId, before: JobId) -> tuple[int, JobId | None]:
+    """Completed children between two ids, up to the first live one."""
+    completed, live = (await db.rows("count_completed", {"parent": parent, "after": after, "before": before}))[0]
+    return completed, live
+
+
 async def failures(db: Session, limit: int, before: FailureKey = NEWEST) -> list[Job]:
     """The newest failed and dead jobs, each by its own index."""
     text = _union(
@@ -215,6 +221,7 @@ class ReadVerbs(SharedRole):
     get = reading(get)
     outcomes = reading(outcomes)
     select = reading(select)
+    count_completed = reading(count_completed)
     counts = reading(counts)
     failures = reading(failures)
     list = reading(list_jobs)

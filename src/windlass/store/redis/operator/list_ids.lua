@@ -5,7 +5,7 @@
 -- any). Reply: the last id (empty: the end), how many were read, 1 if children may be moving to another queue, and
 -- the matching ids.
 --! effect: reads
---! uses: record, claims, byte_order
+--! uses: record, claims, byte_order, lost_ids, few_ids
 --! keys: queue, counts, jobs, details, ids, types, ready, due, by_status, waiting_for_key, parked, children, moving
 local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, id_before, texts, types = unpack(request, 1, 14)
 local MAX_READ, MAX_SEEN, MAX_BYTES, STEP = 400, 2000, 500000, 50
@@ -51,9 +51,6 @@ local function sorted(ids, from, count)
   return kept
 end
 
--- The index that is read for a status, if few jobs have it.
-local places = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'waiting_for_key', k = 'parked', d = 'by_status', x = 'by_status'}
-
 local function each_letter(act)
   for letter in string.gmatch(letters, '.') do
     if not act(letter) then return false end
@@ -62,38 +59,6 @@ local function each_letter(act)
 end
 
 local function only_rare() return letters ~= '' and not string.find(letters, '[^fdx]') end
-
-local function only_few()
-  if letters == '' then return false end
-  local jobs = 0
-  return each_letter(function(letter)
-    local place = places[letter]
-    if place then
-      jobs = jobs + redis.call('ZCARD', K[place])
-    elseif letter == 'r' or tonumber(redis.call('HGET', K.counts, letter) or 0) ~= 0 then
-      jobs = jobs + (letter == 'r' and tonumber(redis.call('HGET', K.counts, letter) or 0) or MAX_FEW + 1)
-    end
-    return jobs <= MAX_FEW
-  end)
-end
-
--- All ids of these statuses, and maybe some others; false: too many to be sorted.
-local function gathered()
-  local ids, seen = {}, {}
-  local all = only_few() and each_letter(function(letter)
-    local place = places[letter]
-    if place and not seen[place] then
-      seen[place] = true
-      for _, member in ipairs(redis.call('ZRANGE', K[place], 0, -1)) do ids[#ids + 1] = string.sub(member, -36) end
-    elseif letter == 'r' then
-      local held, are_all = held_ids(2 * MAX_FEW)  -- a claim also has jobs that ended since
-      for _, id in ipairs(held) do ids[#ids + 1] = id end
-      return are_all and #held <= 2 * MAX_FEW
-    end
-    return true
-  end)
-  return all and ids
-end
 
 -- The children among these ids. `children` has no statuses, and most children may have ended.
 local function children(ids)
@@ -124,7 +89,7 @@ local function among_rare(from, count)
 end
 
 local function source()
-  local few = (parent or not only_rare()) and gathered()
+  local few = letters ~= '' and (parent or not only_rare()) and few_ids(letters, parent, MAX_FEW)
   if few then return portions(parent and children(few) or few) end
   if parent then return function(from, count) return along(K.children, parent, from, count) end end
   if only_rare() then return among_rare end
@@ -184,26 +149,16 @@ end
 -- wanted, or only live ones, others are not read. Of ended ones nothing is read if few have a status that is not wanted.
 local by_end = parent and letters ~= '' and not (string.find(letters, '[cdx]') and string.find(letters, '[^cdx]'))
 local ended_wanted = by_end and string.find(letters, '[cdx]') ~= nil
-local others = {}
-local function know_others()
-  for letter in string.gmatch('dx', '.') do
-    if not string.find(letters, letter, 1, true) then
-      local members = redis.call('ZRANGEBYLEX', K.by_status, '[' .. letter, '(' .. letter .. 'g', 'LIMIT', 0, MAX_FEW + 1)
-      if #members > MAX_FEW then return false end
-      for _, member in ipairs(members) do others[string.sub(member, 2)] = true end
-    end
-  end
-  return true
-end
-local is_decided = ended_wanted and not must_unpack and string.find(letters, 'c', 1, true) and know_others()
+local unwanted = string.gsub('dx', '[' .. (letters == '' and ' ' or letters) .. ']', '')
+local others = ended_wanted and not must_unpack and string.find(letters, 'c', 1, true) and lost_ids(unwanted, MAX_FEW)
 
 -- Of each id its record; true: it matches; false: it does not.
 local function looked_up(ids)
   if not by_end then return redis.call('HMGET', K.jobs, unpack(ids)) end
   local found, to_read, places = redis.call('ZMSCORE', K.drop_times, unpack(ids)), {}, {}
   for i, id in ipairs(ids) do
-    found[i] = (found[i] ~= false) == ended_wanted and not others[id]
-    if found[i] and not is_decided then to_read[#to_read + 1], places[#to_read + 1] = id, i end
+    found[i] = (found[i] ~= false) == ended_wanted and not (others and others[id])
+    if found[i] and not others then to_read[#to_read + 1], places[#to_read + 1] = id, i end
   end
   for n, value in ipairs(#to_read > 0 and redis.call('HMGET', K.jobs, unpack(to_read)) or {}) do found[places[n]] = value end
   return found

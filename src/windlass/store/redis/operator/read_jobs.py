@@ -1,4 +1,4 @@
-"""get, outcomes, list, select, counts, failures: reading jobs, live or finished."""
+"""get, outcomes, list, select, count_completed, counts, failures: reading jobs, live or finished."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,6 +152,37 @@ def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tupl
     texts = [(each.field, each.text) for each in wanted.contains]
     terms = (*(each or False for each in said), texts, wanted.types)
     return walk.reached, limit - len(walk.ids), most, oldest, letters, *terms
+
+
+async def count_completed(
+    access: Access, parent: JobId, after: JobId, before: JobId
+) -> tuple[int, JobId | None] | None:
+    """Completed children between two ids, up to the first live one.
+
+    None if many jobs of a queue are dead or cancelled, if children move, or if one becomes live meanwhile.
+    """
+    queues = await access.queue_names()
+    found = await _count_completed(access, parent, after, before, queues)
+    if found is None or found[1] is None:
+        return found
+    # Each queue was counted up to its own first live child.
+    until_first = await _count_completed(access, parent, after, found[1], queues)
+    return None if until_first is None or until_first[1] else (until_first[0], found[1])
+
+
+async def _count_completed(
+    access: Access, parent: JobId, after: JobId, before: JobId, queues: Iterable[str]
+) -> tuple[int, JobId | None] | None:
+    completed, live, reached = 0, before, dict.fromkeys(queues, after)
+    while reached:
+        requests = {queue: ((parent, start, before),) for queue, start in reached.items()}
+        replies = await access.call_queues("count_completed", requests)
+        if any(jobs < 0 or may_move for _, jobs, _, may_move in replies.values()):
+            return None
+        completed += sum(jobs for _, jobs, _, _ in replies.values())
+        live = min([live, *(id_.decode() for _, _, id_, _ in replies.values() if id_)])
+        reached = {queue: end.decode() for queue, (end, _, _, _) in replies.items() if end}
+    return completed, None if live == before else live
 
 
 async def counts(access: Access) -> Counts:
