@@ -155,7 +155,8 @@ def test_where_not_every_job_is_looked_at_an_end_must_be_sure(
 ) -> None:
     monkeypatch.setattr(redis_walk, "MAX_WALKED", 2)
     monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", 2)
-    for id_ in IDS:
+    older = [f"0198{number:04x}-0000-7000-8000-{number:012x}" for number in range(20)]  # several in each bucket
+    for id_ in (*older, *IDS):
         task.using(id=id_).enqueue(1)
     with pytest.raises(InvalidName, match=r"^id: older jobs may end with '00aa' too; give at least 8 characters"):
         app.jobs.find("00aa")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from windlass import App, Results, group
+from windlass import App, Exponential, Results, group
 from windlass.client.groups import group as group_module
 from windlass.client.groups import watch
 from windlass.client.groups.ends import GroupEnds
@@ -51,7 +51,7 @@ def alert(parts: Results[int]) -> None:
     note("alert")
 
 
-@app.task(max_attempts=2)
+@app.task(retry=Exponential(attempts=2, base=0.1))
 def crash(how: str) -> int:
     if how == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
