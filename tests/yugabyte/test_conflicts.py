@@ -15,7 +15,7 @@ from windlass.errors import StoreUnavailable
 from windlass.observe.calls import measure_calls
 from windlass.observe.figures import Figures
 from windlass.store.contract import Store
-from windlass.store.postgres.connection import access
+from windlass.store.postgres.connection import access, repeated_reads
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import is_conflict, translate
 from windlass.store.postgres.store import PostgresStore
@@ -115,7 +115,7 @@ async def test_after_a_bounded_number_of_tries_the_call_fails_and_says_that_noth
 async def test_a_long_transaction_is_repeated_more_often_than_it_has_statements(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "MAX_PAUSE", 0.0)
+    monkeypatch.setattr(repeated_reads, "MAX_PAUSE", 0.0)
     refusing = Unlucky(monkeypatch, 1.0, most=60)
     (id_,) = await enqueue(store)
     assert refusing.statements == 60

@@ -13,9 +13,11 @@ import psycopg
 from tests.support.servers.folder import at_end
 from windlass.store.open import open_store
 from windlass.store.postgres.connection.address import parse_address
+from windlass.store.postgres.connection.trouble import is_conflict
 
 VARIABLE = "WINDLASS_TEST_YUGABYTE"
 """The address of the cluster: yugabyte://…, or for a try of these tests postgresql://…?profile=yugabyte."""
+MAX_TRIES = 20
 _KEPT = ("schema", "identity")
 """Tables that say what the others are."""
 
@@ -92,6 +94,16 @@ class Schemas:
         return sorted(table for (table,) in found if table not in _KEPT)
 
     def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Execute, again after a conflict: processes of the previous test may still end there."""
+        for _ in range(MAX_TRIES - 1):
+            try:
+                return self._executed(statement, *values)
+            except psycopg.Error as error:
+                if not is_conflict(error):
+                    raise
+        return self._executed(statement, *values)
+
+    def _executed(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         cursor = self._connection.execute(statement.encode(), values or None)
         return cursor.fetchall() if cursor.description else []
 

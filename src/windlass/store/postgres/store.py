@@ -8,15 +8,18 @@ import msgspec
 from windlass.store.clock import Clock
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Texts
 from windlass.store.postgres.connection.hints import Hints
+from windlass.store.postgres.connection.repeated_reads import repeat
 from windlass.store.postgres.connection.server import CONNECT_SECONDS, ConnectionRole, Server
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import TROUBLE, translate
 from windlass.store.postgres.limits.key_queue import KeySweeper
 from windlass.store.postgres.limits.watermarks import Watermarks
 from windlass.store.postgres.migrate import Obstacle, check_schema, with_locks
+from windlass.store.postgres.migrate_stepwise import run_repeatable
 from windlass.store.postgres.roles import (
     PostgresDocuments,
     PostgresJobs,
@@ -155,8 +158,13 @@ async def discard(address: Address, shown: str) -> None:
     """Drop the schema if it exists."""
     drop = f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE'
     try:
-        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
+        session = await repeat(
+            lambda: connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile), Conflicts()
+        )
         try:
+            if not address.profile.advisory_locks:  # nor a schema that is changed in a transaction
+                await run_repeatable(session, drop)
+                return
             texts = Texts(address.schema, None)
             await with_locks(session, texts, Session.transaction, lambda: session.script(drop), Obstacle())
         finally:

@@ -100,7 +100,7 @@ async def list_jobs(db: Session, wanted: JobFilter, limit: int, cursor: str | No
         f"SELECT {columns} FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id DESC LIMIT :limit"
         for table, columns, terms in _parts(wanted)
     ]
-    parts = [db.by_id(select, "DESC") for select in selects]
+    parts = [_by_id(db, wanted, select, "DESC") for select in selects]
     if not parts:
         return Page((), None)
     values = {**_values(wanted), "before": before, "page_end": page_end, "limit": limit}
@@ -133,7 +133,9 @@ async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None
     """Oldest first, after a given id."""
     bounds = _bound("id > :after::uuid", after) + _bound("id < :before::uuid", wanted.id_before)
     parts = [
-        db.by_id(
+        _by_id(
+            db,
+            wanted,
             f"SELECT id::text FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id LIMIT :limit",
             "ASC",
         )
@@ -194,6 +196,11 @@ def _parts(wanted: JobFilter) -> list[tuple[str, str, list[str]]]:
             terms = [f"status = '{status}'", "status <> 'completed'", *fields]
             parts.append(("windlass.history", _FINISHED, terms))
     return parts
+
+
+def _by_id(db: Session, wanted: JobFilter, select: str, order: str) -> str:
+    """In the order of ids; the index on the parent has its children in that order, whatever their buckets."""
+    return select if wanted.parent else db.by_id(select, order)
 
 
 def _bound(term: str, value: JobId | None) -> list[str]:

@@ -23,7 +23,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
+            WHERE queue COLLATE "C" = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
             AND rank >= place.rank AND stage = 'pending' AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
@@ -69,14 +69,14 @@ WITH RECURSIVE bottom AS MATERIALIZED (
 ), walk (tenant_queue, n) AS (
     SELECT (
         SELECT tenant_queue FROM windlass.jobs
-        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
+        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer
         AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
     ), 1 FROM bottom
     UNION ALL
     SELECT (
         SELECT tenant_queue FROM windlass.jobs
-        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
+        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer
         AND tenant_queue > walk.tenant_queue AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
     ), n + 1 FROM walk CROSS JOIN bottom WHERE walk.tenant_queue IS NOT NULL AND n < :max_tenants::integer

@@ -1,7 +1,6 @@
 """Access to the server: calls with deadlines and retries."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
@@ -12,7 +11,7 @@ from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.drive import to_loop
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import Call
-from windlass.store.postgres.connection.repeated_reads import RepeatedReads
+from windlass.store.postgres.connection.repeated_reads import RepeatedReads, pause
 from windlass.store.postgres.connection.server import Server
 from windlass.store.postgres.connection.session import Frame, Session
 from windlass.store.postgres.connection.trouble import (
@@ -34,8 +33,6 @@ MAX_CALL = 20.0
 """The deadline of calls that have none: a dead connection must not block a worker for ever."""
 MAX_TRIES = 100
 """Enough for the longest write, 17 statements: where a statement or commit in ten fails, six of seven tries fail."""
-MAX_PAUSE = 0.1
-"""The longest pause before a retry, in seconds."""
 LOCK_SECONDS = 5.0
 """How long a call may wait for rows of other transactions, where no lock_timeout ends such a wait.
 
@@ -97,8 +94,7 @@ class Access:
                     try:
                         return await self._try(work, frame, call, reads)
                     except _Conflict:
-                        # Nothing was done. With jitter, so that others with the same conflict do not retry in step.
-                        await asyncio.sleep(random.uniform(0, min(MAX_PAUSE, 0.005 * (attempt + 1))))
+                        await pause(attempt + 1)  # nothing was done
                 return await self._try(work, frame, call, reads)
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason

@@ -29,6 +29,7 @@ PATIENCE_SECONDS = 2.0
 PROBE = "?"
 """A listener's message to itself, as a test: the name of no queue."""
 PROBE_SECONDS = 1.0
+NOT_ACCEPTED = "the server refuses LISTEN or NOTIFY"
 
 
 class Hint:
@@ -147,7 +148,7 @@ class Hints(HintWaiters):
             self.silence = "a pooler is in between, which passes on none"
             return
         if not self._server.notifies:
-            self.silence = "the server refuses LISTEN or NOTIFY"
+            self.silence = NOT_ACCEPTED
             return
         self._heard.clear()
         await session.connection.add_listener(self._channel, self._on_notice)

@@ -15,6 +15,8 @@ from windlass.store.postgres.connection.trouble import is_conflict
 T = TypeVar("T")
 
 MAX_TRIES = 20
+MAX_PAUSE = 0.1
+"""The longest pause before a retry, in seconds."""
 
 
 async def repeat(call: Callable[[], Awaitable[T]], conflicts: Conflicts) -> T:
@@ -26,8 +28,13 @@ async def repeat(call: Callable[[], Awaitable[T]], conflicts: Conflicts) -> T:
             if not is_conflict(error):
                 raise
             conflicts.add()
-        await asyncio.sleep(random.uniform(0, 0.005 * attempt))
+        await pause(attempt)
     return await call()
+
+
+async def pause(attempt: int) -> None:
+    """Wait before a try is repeated. With jitter, so that others with the same conflict do not retry in step."""
+    await asyncio.sleep(random.uniform(0, min(MAX_PAUSE, 0.005 * attempt)))
 
 
 class RepeatedReads:

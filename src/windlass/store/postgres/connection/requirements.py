@@ -10,6 +10,7 @@ from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.db import Texts
 from windlass.store.postgres.connection.profile import PLAIN
 from windlass.store.postgres.connection.session import Session
+from windlass.store.postgres.connection.trouble import is_conflict
 
 MIN_POSTGRES = 15
 """Underneath YugabyteDB: versions before v2025.1 are PostgreSQL 11."""
@@ -66,18 +67,20 @@ async def learn_notify(session: Session, address: Address, texts: Texts) -> bool
     """Whether hints are on. In a profile only if the server accepts LISTEN and NOTIFY: then its statements notify."""
     if not address.notify or not address.profile.name:
         return address.notify
-    if session.pooled or not await _can_notify(session):
+    if session.pooled or not await can_notify(session):
         return False
     texts.profile = msgspec.structs.replace(address.profile, notify=PLAIN.notify)
     return True
 
 
-async def _can_notify(session: Session) -> bool:
-    """LISTEN and NOTIFY are errors where they are not turned on."""
+async def can_notify(session: Session) -> bool:
+    """LISTEN and NOTIFY are errors where they are not turned on; after a conflict that is not known yet."""
     try:
         await session.connection.execute(f"LISTEN {_PROBE}")
         await session.connection.execute(f"UNLISTEN {_PROBE}")
         await session.connection.fetchval("SELECT pg_notify($1, '')", _PROBE)
-    except asyncpg.PostgresError:
+    except asyncpg.PostgresError as error:
+        if is_conflict(error):
+            raise
         return False
     return True

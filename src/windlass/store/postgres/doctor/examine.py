@@ -12,7 +12,7 @@ from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts
-from windlass.store.postgres.connection.repeated_reads import repeat
+from windlass.store.postgres.connection.repeated_reads import pause, repeat
 from windlass.store.postgres.connection.requirements import is_cluster
 from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.connection.session import Session
@@ -179,6 +179,7 @@ class Report:
                     found = [each async for each in check()]
             except Exception as error:
                 if left and is_conflict(error):
+                    await pause(MAX_TRIES - left)
                     continue
                 found = [self._trouble(name, error)]
             break
@@ -197,6 +198,7 @@ class Report:
             except Exception as error:
                 if left and is_conflict(error):
                     await session.script("ROLLBACK")
+                    await pause(MAX_TRIES - left)
                     continue
                 self.findings.append(self._trouble("jobs", error))
                 return None

@@ -13,3 +13,14 @@ SELECT (
         SELECT beat_at FROM windlass.workers
     ) AS written
 ), (SELECT coalesce(sum(jobs), 0)::bigint FROM windlass.history_counts WHERE status = 'dead')
+
+-- replaces: census_delayed
+-- Delayed jobs by queue and type, and whether they are due, among the first :limit of all buckets.
+SELECT queue, type, run_at <= :now, count(*) FROM (
+    SELECT head.queue, head.type, head.run_at FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
+        SELECT queue, type, run_at, id FROM windlass.jobs
+        WHERE bucket = part.bucket AND stage IN ('scheduled', 'failed') AND run_at >= part.due
+        ORDER BY run_at, id LIMIT :limit
+    ) AS head ORDER BY head.run_at, head.id LIMIT :limit
+) AS next
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3

@@ -14,7 +14,8 @@ from windlass.store.doctor import Finding, note, ok, problem, warning
 from windlass.store.postgres.connection.address import Address
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.connection.hints import why_no_hints
+from windlass.store.postgres.connection.hints import NOT_ACCEPTED, why_no_hints
+from windlass.store.postgres.connection.requirements import can_notify
 from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.connection.session import Session
 from windlass.version import __version__
@@ -138,6 +139,13 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
         return
     if await session.connection.fetchval("SELECT pg_is_in_recovery()"):
         yield note("wake-up", "a standby passes on no notifications")
+        return
+    if address.profile.name and not await can_notify(session):
+        yield warning(
+            "wake-up",
+            f"{NOT_ACCEPTED}: idle workers look from time to time",
+            "set the flag ysql_yb_enable_listen_notify=true (v2025.2.3 or newer), or remove ?notify=on",
+        )
         return
     if await _arrives(address, session):
         yield ok("wake-up", "a notification arrives (LISTEN and NOTIFY)")

@@ -4,18 +4,19 @@ Rows for the new buckets come first, and only then the function that puts jobs t
 Jobs stay where they are. Each statement can be repeated after a crash.
 """
 
-from windlass.errors import InvalidOption, StoreUnavailable
+from windlass.errors import InvalidOption
 from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.conflicts import Conflicts
 from windlass.store.postgres.connection.connect import connect
 from windlass.store.postgres.connection.db import Db, Texts, in_schema
 from windlass.store.postgres.connection.profile import MAX_BUCKETS
+from windlass.store.postgres.connection.repeated_reads import repeat
 from windlass.store.postgres.connection.server import CONNECT_SECONDS
 from windlass.store.postgres.connection.session import Session
-from windlass.store.postgres.connection.trouble import TROUBLE, is_conflict, translate
+from windlass.store.postgres.connection.trouble import TROUBLE, translate
 from windlass.store.postgres.migrate import migrations
 from windlass.store.postgres.migrate_stepwise import run_repeatable, statements_in
 
-MAX_TRIES = 20
 _FUNCTION = "FUNCTION windlass.bucket_of"
 
 
@@ -26,7 +27,9 @@ async def raise_buckets(address: Address, shown: str, buckets: int) -> int:
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidOption("buckets", f"is a number from 1 to {MAX_BUCKETS}, not {buckets}")
     try:
-        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile)
+        session = await repeat(
+            lambda: connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile), Conflicts()
+        )
         try:
             return await _raise(session, Texts(address.schema, None, address.profile), buckets)
         finally:
@@ -41,24 +44,12 @@ async def learn_buckets(db: Db) -> None:
 
 
 async def _raise(session: Session, texts: Texts, buckets: int) -> int:
-    db = Db(session, texts)
-    ((before,),) = await db.rows("number_of_buckets")
+    db, conflicts = Db(session, texts), Conflicts()
+    ((before,),) = await repeat(lambda: db.rows("number_of_buckets"), conflicts)
     if buckets < before:
         raise InvalidOption("buckets", f"can only be raised: there are {before}")
-    await _repeat(db, "raise_number_of_buckets", {"buckets": buckets})
+    await repeat(lambda: db.run("raise_number_of_buckets", {"buckets": buckets}), conflicts)
     text = migrations(texts.profile)[0].text
     function = next(each for each in statements_in(text, buckets, cluster=False) if _FUNCTION in each)
     await run_repeatable(session, in_schema(function, texts.schema))
     return int(before)
-
-
-async def _repeat(db: Db, name: str, values: dict[str, int]) -> None:
-    for _ in range(MAX_TRIES):
-        try:
-            await db.run(name, values)
-        except TROUBLE as error:
-            if not is_conflict(error):
-                raise
-        else:
-            return
-    raise StoreUnavailable(f"other transactions kept {name} from its rows; try again")
