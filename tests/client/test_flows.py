@@ -4,6 +4,8 @@ import pytest
 
 from tests.client.test_groups import Shop
 from windlass import App, Cancel, Dead, FlowNotFound, Reason, Status, group
+from windlass.core.moments import SECOND
+from windlass.core.why import waiting
 from windlass.testing import run_all
 
 
@@ -47,6 +49,15 @@ def test_why_names_the_first_member_that_has_not_ended(shop: Shop) -> None:
     assert why.jobs == (handle.member(1).id,)
     assert handle.then is not None
     assert handle.member(1).id in reason(shop, handle.then.id, "awaits_parent").text
+
+
+def test_why_names_that_member_also_if_no_worker_is_there_for_the_group(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = group([shop.square.job(1)], then=shop.total).enqueue()
+    monkeypatch.setattr(waiting, "OVERDUE", -3600 * SECOND)
+    assert "no coordinator" in reason(shop, handle.id, "not_admitted").text
+    assert reason(shop, handle.id, "awaits_members").jobs == (handle.member(0).id,)
 
 
 def reason(shop: Shop, id_: str, code: str) -> Reason:

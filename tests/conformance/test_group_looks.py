@@ -7,13 +7,15 @@ import pytest
 
 from tests.conformance.test_groups import claim_all, end, enqueue_group
 from tests.support.seed import completed, dead, new_job
+from windlass.client.graphs import map as graph_map
 from windlass.client.groups import members
 from windlass.client.groups.look import Known, Look
-from windlass.client.groups.members import Walk
+from windlass.client.groups.members import Walk, count_added, pages_of
 from windlass.client.groups.opening import Opening, open_group, read_opening, restart_time, seal_group, touch_group
-from windlass.core.groups.ids import added_id, member_id
+from windlass.core.groups.ids import added_id, before_member, member_id
 from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId
+from windlass.core.status import Status
 from windlass.store.contract import Store
 
 
@@ -109,3 +111,44 @@ async def test_a_group_that_was_never_open_gets_its_time_again(store: Store) -> 
     found = await read_opening(store, group)
     assert isinstance(found, Opening)
     assert (found.size, found.since > 0) == (3, True)
+
+
+async def test_members_that_end_while_members_are_counted_make_the_count_no_longer(store: Store) -> None:
+    """On a store that keeps no index by status, each page more would be a walk over all live members."""
+    group = await enqueue_group(store, 8)
+    jobs = iter(sorted((await claim_all(store)).items()))
+
+    class Busy:
+        """Verbs of a store in which a member ends before each read."""
+
+        reads = 0
+
+        async def select(self, *args: Any) -> list[JobId]:
+            self.reads += 1
+            await end(store, completed(next(jobs)[1]))
+            return await store.operator.select(*args)
+
+    busy: Any = Busy()
+    counted = await count_added(busy, group, (Status.COMPLETED,), before_member(group, 0))
+    assert (counted, busy.reads) == (1, 1)
+    pages = [ids async for ids in pages_of(busy, group, (Status.COMPLETED,), size=2)]
+    assert ([len(ids) for ids in pages], busy.reads) == ([2, 1], 3)
+
+
+async def test_dropped_members_of_a_map_are_read_together(store: Store) -> None:
+    group = await enqueue_group(store, 4)
+    jobs = await claim_all(store)
+    await end(store, *(completed(jobs[member_id(group, i)]) for i in range(4)))
+    await store.operator.delete([member_id(group, i) for i in range(3)])
+    reads: list[str] = []
+
+    class Counted:
+        """Verbs of a store, of which reads by id are noted."""
+
+        def __getattr__(self, name: str) -> Any:
+            reads.extend([name] if name in ("get", "outcomes") else [])
+            return getattr(store.operator, name)
+
+    counted: Any = Counted()
+    assert await graph_map._ended(counted, group, 4) == (4, None)
+    assert reads == ["get", "outcomes"]

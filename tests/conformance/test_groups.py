@@ -99,9 +99,18 @@ async def test_a_member_that_is_not_stored_yet_is_waited_for_in_the_first_minute
     await end(store, *(completed(jobs[member_id(group, i)]) for i in range(2)))
     young = Walk(store.operator, group, 3, allowed=0, age=59 * SECOND)
     assert (await young.run(), young.done, young.reason) == (False, 2, None)
-    old = Walk(store.operator, group, 3, allowed=0, age=60 * SECOND)
+    old = Walk(store.operator, group, 3, allowed=0, age=61 * SECOND)
     assert await old.run()
     assert (old.done, old.reason is None) == (2, False)
+
+
+async def test_members_of_a_large_group_that_are_not_stored_yet_are_waited_for_longer(store: Store) -> None:
+    """On Redis a list is stored in portions; its first members may end long before the last is there."""
+    group = await enqueue_group(store, 2)
+    jobs = await claim_all(store)
+    await end(store, *(completed(jobs[member_id(group, i)]) for i in range(2)))
+    walk = Walk(store.operator, group, 300_000, allowed=0, age=300 * SECOND)
+    assert (await walk.run(), walk.done, walk.reason) == (False, 2, None)
 
 
 async def test_the_last_two_members_end_in_two_runners_and_the_group_is_woken(store: Store) -> None:

@@ -28,16 +28,17 @@ from windlass.core.groups.need import allowed_losses, check_need, needed
 from windlass.core.groups.rules import (
     MAX_POLL,
     MIN_POLL,
-    STORED_WITHIN,
     MemberState,
     Verdict,
     member_ended_reason,
     member_in_reason,
     member_state,
     seconds_until_next_look,
+    stored_within,
     verdict,
 )
 from windlass.core.ids import check_id, is_id, new_id
+from windlass.core.moments import SECOND
 from windlass.core.status import FINISHED, Status
 
 names = st.text(min_size=1, max_size=20).map(named_group_id)
@@ -85,23 +86,28 @@ def test_a_name_is_always_the_same_group_and_another_name_another() -> None:
 @pytest.mark.parametrize("status", Status)
 def test_a_stored_member_counts_by_its_status(status: Status) -> None:
     expected = MemberState.COMPLETED if status is Status.COMPLETED else MemberState.LOST
-    assert member_state(status, None, 0) is (expected if status in FINISHED else MemberState.LIVE)
+    assert member_state(status, None, stored=False) is (expected if status in FINISHED else MemberState.LIVE)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "age", "state"),
+    ("outcome", "stored", "state"),
     [
-        ("completed", 0, MemberState.COMPLETED),
-        ("dead", 0, MemberState.LOST),
-        ("", 0, MemberState.LOST),
-        (None, STORED_WITHIN - 1, MemberState.LIVE),
-        (None, STORED_WITHIN, MemberState.LOST),
+        ("completed", False, MemberState.COMPLETED),
+        ("dead", False, MemberState.LOST),
+        ("", False, MemberState.LOST),
+        (None, False, MemberState.LIVE),
+        (None, True, MemberState.LOST),
     ],
 )
 def test_a_member_that_is_not_stored_counts_by_its_tombstone(
-    outcome: str | None, age: int, state: MemberState
+    outcome: str | None, stored: bool, state: MemberState
 ) -> None:
-    assert member_state(None, outcome, age) is state
+    assert member_state(None, outcome, stored=stored) is state
+
+
+def test_a_large_group_gets_more_time_to_be_stored() -> None:
+    assert stored_within(0) == 60 * SECOND
+    assert stored_within(1_000_000) > 1_800 * SECOND
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.graphs.ids import JOIN_TYPE, MAP_TYPE
 from windlass.core.groups.ids import MAX_MEMBERS, member_id, member_index
 from windlass.core.groups.rules import (
-    STORED_WITHIN,
     MemberState,
     member_ended_reason,
     member_state,
@@ -120,18 +119,25 @@ async def _ended(operator: OperatorStore, group: JobId, size: int) -> tuple[int,
     if len(kept) == size or await first_live(operator, group) is not None:
         return len(kept), None
     # All have ended: since the first read, or they are dropped.
-    for index in range(size):
-        id_ = member_id(group, index)
-        if id_ not in kept and (status := await _end_of(operator, id_)) is not MemberState.COMPLETED:
-            lost = member_ended_reason(id_, index, None) if status is MemberState.LOST else None
-            return len(kept), lost
+    missing = [index for index in range(size) if member_id(group, index) not in kept]
+    for start in range(0, len(missing), PORTION):
+        page = missing[start : start + PORTION]
+        states = await _ends_of(operator, [member_id(group, index) for index in page])
+        for place, state in zip(page, states, strict=True):
+            if state is not MemberState.COMPLETED:
+                is_lost = state is MemberState.LOST
+                reason = member_ended_reason(member_id(group, place), place, None) if is_lost else None
+                return len(kept), reason
     return size, None
 
 
-async def _end_of(operator: OperatorStore, id_: JobId) -> MemberState:
-    job = (await operator.get([id_]))[0]
-    outcome = (await operator.outcomes([id_]))[0] if job is None else None
-    return member_state(None if job is None else job.status, outcome, STORED_WITHIN)
+async def _ends_of(operator: OperatorStore, ids: list[JobId]) -> list[MemberState]:
+    """What members count as that were not found among the completed ones: an unknown one was dropped."""
+    jobs, outcomes = await operator.get(ids), await operator.outcomes(ids)
+    return [
+        member_state(None if job is None else job.status, outcome, stored=True)
+        for job, outcome in zip(jobs, outcomes, strict=True)
+    ]
 
 
 async def _add(

@@ -11,7 +11,7 @@ from windlass.client.groups.members import first_live
 from windlass.client.tasks.context import Context, entered
 from windlass.core.control import Cancel, Snooze
 from windlass.core.graphs.rules import node_ended_reason
-from windlass.core.groups.rules import STORED_WITHIN, seconds_until_next_look
+from windlass.core.groups.rules import seconds_until_next_look, stored_within
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros, to_micros
 from windlass.core.status import Status
@@ -28,7 +28,7 @@ async def watch_flow(ctx: Context, flow: str, nodes: int, jobs: int, name: str =
             return  # each was read as completed: the common case needs no more reads
         if await first_live(operator, flow) is None:
             dropped = await dropped_nodes(operator, flow, nodes)
-            if None not in dropped.values() or _age(ctx) >= STORED_WITHIN:
+            if None not in dropped.values() or _age(ctx) >= stored_within(jobs):
                 if (lost := await first_lost(operator, flow) or _lost_before(dropped)) is not None:
                     raise Cancel(lost)
                 return
@@ -38,7 +38,7 @@ async def watch_flow(ctx: Context, flow: str, nodes: int, jobs: int, name: str =
 
 
 def _age(ctx: Context) -> Micros:
-    """The age of the flow at this claim. After STORED_WITHIN every node was stored: an unknown one was dropped."""
+    """The age of the flow at this claim. After `stored_within` an unknown node was dropped."""
     job = ctx.job
     return to_micros(job.claimed_at or job.created_at) - to_micros(job.created_at)
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 
 from windlass.core.groups.ids import MAX_MEMBERS, before_added, before_member, is_member_id, member_id, member_index
-from windlass.core.groups.rules import MemberState, member_ended_reason, member_state
+from windlass.core.groups.rules import MemberState, member_ended_reason, member_state, stored_within
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, LIVE, WAITING, Status
@@ -78,6 +78,8 @@ async def pages_of(
     while ids := await operator.select(JobFilter(parent=group, status=status), size, start):
         start = ids[-1]
         yield [id_ for id_ in ids if is_member_id(group, id_)]
+        if len(ids) < size:
+            return  # members that end meanwhile would make every further page a walk over all live members
 
 
 class Walk:
@@ -90,7 +92,8 @@ class Walk:
 
         Without a size it ends at the first index that is not stored. `age` is that of the group.
         """
-        self._operator, self._group, self._age = operator, group, age
+        self._operator, self._group = operator, group
+        self._stored = age >= stored_within(size or 0)
         self._size = size
         self._allowed = allowed
         self.done = 0
@@ -165,14 +168,14 @@ class Walk:
         job = (await self._operator.get([member_id(self._group, self.done)]))[0]
         if job is not None:
             self.expires_at = job.expires_at if job.status in WAITING else None
-            await self._pass(member_state(job.status, None, self._age), job.status)
+            await self._pass(member_state(job.status, None, stored=self._stored), job.status)
             return
         ahead = range(self.done, min(self.done + PAGE, most))
         for place, outcome in enumerate(await self._operator.outcomes([member_id(self._group, i) for i in ahead])):
             if outcome is None and (place or self._size is None):
                 return
             before = self.done
-            await self._pass(member_state(None, outcome, self._age), None)
+            await self._pass(member_state(None, outcome, stored=self._stored), None)
             if self.done == before:
                 return
 
@@ -210,6 +213,12 @@ async def stored_size(operator: OperatorStore, group: JobId) -> int:
     async for ids in pages_of(operator, group, (*ALIVE, *ENDED)):
         size = max([size, *(1 + index for id_ in ids if (index := member_index(group, id_)) is not None)])
     return size
+
+
+async def has_member_from(operator: OperatorStore, group: JobId, index: int) -> bool:
+    """Whether its producer added members with this index, or behind it."""
+    wanted = JobFilter(parent=group, id_before=before_added(group))
+    return bool(await operator.select(wanted, 1, before_member(group, index)))
 
 
 async def has_added(operator: OperatorStore, group: JobId) -> bool:

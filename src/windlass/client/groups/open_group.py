@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from windlass.client.groups.add_lock import AddLock
 from windlass.client.groups.handle import GroupHandle, group_handle
-from windlass.client.groups.members import LOST, first_live
+from windlass.client.groups.members import LOST, first_live, has_member_from
 from windlass.client.groups.opening import begin_group, read_opening, seal_group, touch_group
 from windlass.client.groups.plan import Part, Plan, check_part, queue_of
 from windlass.client.groups.stored import check_group, without_stored
@@ -144,6 +144,9 @@ class OpenGroup(Generic[T]):
             if not self._plan.callbacks:
                 raise refused or InvalidOption("group", "has no members and no callback: nothing would run")
             await self._store(await self._begin(store, []))
+        if self.existing and await has_member_from(store.operator, self.id, self.size):
+            problem = f"are {self.size:,}, and an earlier run added more: add the same jobs in the same order"
+            raise InvalidOption("jobs", f"of the group {self._plan.rules.name!r} {problem}")
         if await seal_group(store, self.id, self.size) != self.size:
             raise NotAllowedNow("seal", self.id, "sealed")
         self._sealed = True

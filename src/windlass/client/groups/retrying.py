@@ -10,6 +10,7 @@ from windlass.core.groups.ids import Role, callback_id, watcher_id
 from windlass.core.groups.rules import GroupPayload
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
+from windlass.core.status import Status
 from windlass.store.contract import OperatorStore, Store
 
 
@@ -32,9 +33,10 @@ async def retry_group(store: Store, payload: GroupPayload) -> None:
     async for ids in pages_of(operator, group, LOST, size=BATCH):
         await _retry_members(operator, group, ids)
     wanted = [group, watcher_id(group, Role.ON_DEAD)]
-    lost = [each.id for each in await operator.get(wanted) if each is not None and each.status in LOST]
-    if group in lost:
-        await operator.retry(lost)
+    own, on_dead = await operator.get(wanted)
+    if own is not None and own.status is not Status.COMPLETED:
+        # An earlier retry may have been interrupted after the group: then only `on_dead` is lost.
+        await operator.retry([each.id for each in (own, on_dead) if each is not None and each.status in LOST])
     then = (await operator.get([callback_id(group, Role.THEN)]))[0]
     if then is not None and then.status in LOST:  # it was not cancelled with the group
         await operator.retry([then.id])

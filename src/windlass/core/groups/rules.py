@@ -14,7 +14,9 @@ from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.core.status import FINISHED, Status
 
 STORED_WITHIN: Micros = 60 * SECOND
-"""How long an enqueue over several queues may take to store every member."""
+"""How long an enqueue that is stored in portions may take to store every job; more with MEMBER_STORED_WITHIN."""
+MEMBER_STORED_WITHIN: Micros = SECOND // 500
+"""Added to it for each job: on a busy Redis, 100,000 members take half a minute."""
 ABANDONED_AFTER: Micros = 3600 * SECOND
 """An open group to which nothing was added for this time is given up: its producer is gone."""
 ABANDONED = "abandoned: it was not sealed, and nothing was added for an hour"
@@ -32,17 +34,22 @@ class MemberState(Enum):
     LOST = "lost"
 
 
-def member_state(status: Status | None, outcome: str | None, age: Micros) -> MemberState:
-    """A member with this status; without one it is not stored, and `outcome` is that of its tombstone, if any.
+def stored_within(size: int) -> Micros:
+    """At this age of a group or graph, each of its jobs was stored: an unknown one is dropped, or never comes."""
+    return STORED_WITHIN + size * MEMBER_STORED_WITHIN
 
-    `age` is that of the group.
+
+def member_state(status: Status | None, outcome: str | None, *, stored: bool) -> MemberState:
+    """A member with this status; without one it is not kept, and `outcome` is that of its tombstone, if any.
+
+    `stored`: the group is so old that each of its members was stored.
     """
     if status is not None:
         if status is Status.COMPLETED:
             return MemberState.COMPLETED
         return MemberState.LOST if status in FINISHED else MemberState.LIVE
     if outcome is None:
-        return MemberState.LIVE if age < STORED_WITHIN else MemberState.LOST
+        return MemberState.LOST if stored else MemberState.LIVE
     return MemberState.COMPLETED if outcome == Status.COMPLETED else MemberState.LOST
 
 

@@ -51,10 +51,11 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
     due = to_micros(job.run_at)
     if due + OVERDUE < now:
         text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is running."
-        return [Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")]
+        not_admitted = Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")
+        return [not_admitted, *_members_waited_for(facts)]
+    if found := _members_waited_for(facts):
+        return found
     when = at(due, now)
-    if job.type in WATCHER_TYPES:
-        return [_waiting_for_members(facts)]
     run_now = f"to run it now: windlass jobs run {job.id}"
     if job.status is Status.FAILED:
         error = f" after {job.error.type}: {short(job.error.message)}" if job.error else ""
@@ -68,8 +69,12 @@ def _not_yet(facts: WhyFacts) -> list[Reason]:
     return [Reason(code="not_due", text=f"It is due at {when}.{snoozed}", do=run_now, until=job.run_at)]
 
 
+def _members_waited_for(facts: WhyFacts) -> list[Reason]:
+    """Of a group or graph: it waits for its members."""
+    return [_waiting_for_members(facts)] if facts.job.type in WATCHER_TYPES else []
+
+
 def _waiting_for_members(facts: WhyFacts) -> Reason:
-    """It is a group: it waits for its members."""
     seen, front = facts.job.progress, facts.cause
     text = (
         "It is a graph, and waits for its nodes"
