@@ -128,7 +128,7 @@ class App(Producer):
         """The clock of an app under test; raises ConfigError for any other app."""
         if self._store_handle.clock is None:
             raise ConfigError(
-                f"{self!r} is not under test: its jobs are real and so is its time. "
+                f"{self!r} is not under test: its jobs and its clock are real. "
                 "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
             )
         return self._store_handle.clock

@@ -27,8 +27,8 @@ LINGER_SECONDS = 10.0
 def pause_after(seconds: float, *, signalled: bool) -> float:
     """How long until the next poll for a job, after waiting for `seconds`.
 
-    Where the store signals ends this only covers lost signals; else it makes the wait up to an eighth longer, and
-    less than a sixth where polls are merged.
+    Where the store signals ends, polling only covers lost signals. Elsewhere it makes the wait up to an eighth
+    longer, and less than a sixth where polls are merged.
     """
     return min(max(seconds, 0.05), 2.0) if signalled else min(max(seconds / 8, 0.01), 1.0)
 
