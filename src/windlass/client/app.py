@@ -104,7 +104,7 @@ class App(Producer):
 
     @classmethod
     def testing(cls, clock: ManualClock | None = None) -> "App":
-        """An app for tests: its jobs are in the memory of this process, and its clock stands still until it is moved.
+        """An app for tests: its jobs are in the memory of this process, and the test moves its clock.
 
         No worker sees its jobs; `windlass.testing.run_all(app)` runs them. For an existing app, see
         `windlass.testing.sandbox`.

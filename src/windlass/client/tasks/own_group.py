@@ -49,8 +49,9 @@ class OwnGroup:
         """Add members: `ctx.group.add(load.job(2))` in `def`, `await ctx.group.add(…)` in `async def`; returns
         handles.
 
-        The group ends after them, even if it is sealed. An attempt that runs again and adds the same jobs adds them
-        once: the id of each is derived from this job, its type, queue and arguments, and its number among equal ones.
+        The group ends after them, even if it is sealed. An attempt that runs again and adds the same jobs adds
+        them once: the id of each is derived from this job, its type, queue and arguments, and its number among
+        equal ones.
         """
         if self._awaits and is_on_loop():
             return self.aadd(*jobs)
