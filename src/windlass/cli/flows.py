@@ -20,7 +20,7 @@ flows = typer.Typer(
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the flow, or the name that it was given.")]
 WIDTH = 30
-"""Of the bar that shows the members."""
+"""The width of the bar that shows the members."""
 
 
 @flows.command("list")

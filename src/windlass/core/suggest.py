@@ -26,7 +26,7 @@ OPTIONS_ELSEWHERE = {
     "timezone": "tz",
     **dict.fromkeys(("interval", "seconds", "minutes", "hours", "days"), "every"),
 }
-"""Options of other queues, and the closest of ours."""
+"""Options of other queues, and the closest of Windlass."""
 STATUSES_ELSEWHERE = {
     **dict.fromkeys(("done", "success", "successful", "succeeded", "finished", "complete"), "completed"),
     **dict.fromkeys(("queued", "waiting", "ready", "available", "enqueued"), "pending"),
@@ -36,7 +36,7 @@ STATUSES_ELSEWHERE = {
     **dict.fromkeys(("revoked", "canceled", "aborted"), "cancelled"),
     **dict.fromkeys(("delayed", "deferred"), "scheduled"),
 }
-"""Statuses of other queues, and ours."""
+"""Statuses of other queues, and those of Windlass."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -41,7 +41,7 @@ def redirect_app(app: App, server: str, token: str) -> None:
 
 
 def runnable(app: App, config: WorkerConfig) -> tuple[str, ...]:
-    """The types that a worker runs; our internal types need the store itself."""
+    """The types that a worker runs; Windlass's own types need the store itself."""
     return app.registry.types if config.server else app.registry.runnable
 
 

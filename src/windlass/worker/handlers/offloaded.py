@@ -57,7 +57,7 @@ def _whole(work: Work, owner: JobId, stored: str) -> str:
     """The stored text, or the text behind its reference."""
     reference = parse_reference(stored)
     if reference is None:
-        return stored  # or not one of ours: it will not fit the task, which is reported
+        return stored  # or not a reference: it will not fit the task, which is reported
     if work.blobs is None:
         raise unavailable(owner, reference, NO_BLOBS)
     return work.blobs.fetch(owner, reference)
