@@ -135,6 +135,6 @@ def _await_release(running: threading.Lock) -> None:
 
 
 def _original(module: str, name: str) -> Any:
-    """What the standard library has there, whatever gevent has put in its place."""
+    """The standard library's own object, even if gevent has replaced it."""
     gevent = sys.modules.get("gevent.monkey")
     return getattr(import_module(module), name) if gevent is None else gevent.get_original(module, name)

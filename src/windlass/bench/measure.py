@@ -28,7 +28,7 @@ JOB_RATE, MILLISECONDS = "jobs/s", "ms"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to measure, where, and with which flags of `windlass worker`."""
+    """A plan: what to measure, where, and with which flags of `windlass worker`."""
 
     wanted: tuple[Measurement, ...]
     address: str
@@ -103,7 +103,9 @@ class Bench:
         return {"drain": len(done) / max((last - first).total_seconds(), 1e-6)}
 
     def latency(self) -> dict[str, float]:
-        """From the call that enqueues to the handler's first line, in an idle worker: a hundredth of the jobs."""
+        """The time from the call that enqueues to the handler's first line, in an idle worker, for a hundredth of
+        the jobs.
+        """
         task, pauses = tasks.latency.using(queue=QUEUE), random.Random(1)
         with self._worker() as worker:
             self._await_start(worker, task.enqueue(time.monotonic_ns()).result)
@@ -134,7 +136,7 @@ class Bench:
 
     @staticmethod
     def _await_start(worker: ChildProcess, result: Callable[[float], Any]) -> None:
-        """Until the worker has completed a first job."""
+        """Wait until the worker has completed a first job."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:

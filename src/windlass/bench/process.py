@@ -24,7 +24,7 @@ class ChildProcess:
     """A process that runs until it ends or the `with` block does; its output goes to a file."""
 
     def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed when we leave
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
         self._popen = subprocess.Popen(
             command,
             cwd=folder,
@@ -78,5 +78,5 @@ def start_worker(
 
 
 def _neutral_environment() -> dict[str, str]:
-    """Our environment without the variables that change a worker's defaults."""
+    """The environment without the variables that change a worker's defaults."""
     return {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}

@@ -42,7 +42,7 @@ class BlobStore(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it is, absolute and without secrets."""
+        """The absolute address, without secrets."""
 
     def put(self, key: BlobKey, data: bytes) -> None:
         """Store the bytes durably."""
@@ -54,7 +54,7 @@ class BlobStore(Protocol):
         """Remove single blobs; missing ones are ignored."""
 
     def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
-        """Those of these jobs that have blobs."""
+        """The jobs among these that have blobs."""
 
     def drop(self, jobs: Sequence[JobId]) -> None:
         """Remove all blobs of these jobs; most of them have none."""

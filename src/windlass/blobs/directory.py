@@ -38,7 +38,7 @@ class Directory:
 
     @property
     def address(self) -> str:
-        """As a URL."""
+        """The folder as a URL."""
         return f"file://{quote(self._root)}"
 
     def put(self, key: BlobKey, data: bytes) -> None:
@@ -48,7 +48,7 @@ class Directory:
             try:
                 self._put(key, data)
             except OSError as error:
-                # A sweep may remove the empty folder just after we created it.
+                # A sweep may remove the empty folder just after this process created it.
                 if not isinstance(error, FileNotFoundError) or not left:
                     self._remove_folder(key.job)
                     raise BlobFailed(f"{self._root} cannot be written: {_why(error)}") from error
@@ -86,7 +86,7 @@ class Directory:
         self._clear(names)
 
     def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
-        """Those that have a folder."""
+        """The jobs among these that have a folder."""
         # The id of a row that was edited by hand may be anything: there is no blob under such a name.
         return [job for job in jobs if is_id(job) and os.path.lexists(os.path.join(self._root, shard_of(job), job))]
 

@@ -52,7 +52,7 @@ def bench(
     address = reach(store, app, make=True, through_server=False).store
     flags = ("--processes", str(processes), "--concurrency", str(concurrency))
     chosen = tuple(dict.fromkeys(wanted or Measurement))
-    # As with Ctrl-C: the worker ends with us, and the jobs are deleted.
+    # As with Ctrl-C: the worker ends with this process, and the jobs are deleted.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="windlass-bench-") as folder, progress(len(chosen)) as (say, complete):

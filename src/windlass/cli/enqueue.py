@@ -112,7 +112,7 @@ def enqueue(
 
 
 def _enqueue(home: App, type_: str, payload: str, given: dict[str, Any]) -> Handle[Any]:
-    """With the options that were given; a timeout of None lifts the limit."""
+    """The task with the given options; a timeout of None lifts the limit."""
     options = {name: value for name, value in given.items() if value is not None}
     if options.get("timeout") == NONE:
         options["timeout"] = None

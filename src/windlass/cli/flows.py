@@ -20,7 +20,7 @@ flows = typer.Typer(
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the flow, or the name that it was given.")]
 WIDTH = 30
-"""Of the bar that shows the members."""
+"""The width of the bar that shows the members."""
 
 
 @flows.command("list")
@@ -30,7 +30,7 @@ def list_flows(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List flows, newest first, then named ones, with how many jobs had completed when the flow last looked."""
+    """List flows, newest first, then named ones, with how many jobs had completed at the last count."""
     home = look(store, app)
     found = home.flows.list(limit=limit)
     if as_json:

@@ -120,7 +120,7 @@ def reach(
 
 
 def look(store: str | None, app: str | None = None, *, through_server: bool = True) -> App:
-    """The same for a command that only looks: what the app declares is not written to the store."""
+    """As `reach`, for a command that only reads: it does not write the app's declarations to the store."""
     return reach(store, app, looks=True, through_server=through_server)
 
 
@@ -215,7 +215,7 @@ def _flag(value: str | None, name: str = "--store") -> str | None:
 
 
 def _load(path: str) -> App:
-    """The app; errors of its module are shown without our own frames."""
+    """The app; errors of its module are shown without Windlass's frames."""
     try:
         return load_app(path)
     except (Exception, SystemExit) as error:

@@ -104,7 +104,7 @@ class App(Producer):
 
     @classmethod
     def testing(cls, clock: ManualClock | None = None) -> "App":
-        """An app for tests: its jobs are in the memory of this process, and its clock stands still until it is moved.
+        """An app for tests: its jobs are in the memory of this process, and the test moves its clock.
 
         No worker sees its jobs; `windlass.testing.run_all(app)` runs them. For an existing app, see
         `windlass.testing.sandbox`.
@@ -128,7 +128,7 @@ class App(Producer):
         """The clock of an app under test; raises ConfigError for any other app."""
         if self._store_handle.clock is None:
             raise ConfigError(
-                f"{self!r} is not under test: its jobs are real and so is its time. "
+                f"{self!r} is not under test: its jobs and its clock are real. "
                 "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
             )
         return self._store_handle.clock

@@ -55,8 +55,8 @@ class Home(Protocol):
 class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     """An enqueued job; `existing` if it existed before. Handles on the same job are equal.
 
-    Every verb that takes an id takes a handle too: `app.jobs.retry(handle)`, `using(parent=handle)`.
-    A batch may make a hundred thousand of them. They are in no cycle, so the garbage collector does not track them.
+    Every verb that takes an id takes a handle too: `app.jobs.retry(handle)`, `using(parent=handle)`. A batch may
+    make a hundred thousand of them, so they form no cycle and the garbage collector does not track them.
     """
 
     _home: Home
@@ -161,7 +161,7 @@ async def _why_cancelled(store: Store, job: Job) -> str:
 
 
 async def _lateness(store: Store, wait: Wait, seconds: float | None) -> str:
-    """The message of a timeout; the likeliest cause is that no worker runs."""
+    """The message of a timeout, with its likeliest cause: no worker runs."""
     job = wait.job
     assert job is not None
     if wait.trouble is not None:

@@ -69,7 +69,7 @@ class Producer(Registrar):
     async def _ready(self) -> Store: ...
 
     async def _stored(self, ids: Sequence[JobId], connection: object = None) -> list[Job | None]:
-        """Jobs, as the caller's transaction sees them if a connection is given."""
+        """Read jobs, inside the caller's transaction if a connection is given."""
         if connection is None:
             return list(await (await self._ready()).operator.get(ids))
         return list(await self._store_handle.connect().jobs.get_inside(connection, ids))
@@ -161,7 +161,7 @@ class Producer(Registrar):
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 
     def _traced(self, store: Store) -> Store:
-        """The store of a runner, with spans of its calls if `windlass.contrib.otel` is to make them."""
+        """The store of a runner, wrapped for spans if `windlass.contrib.otel` asked for them."""
         return store if self._trace_store is None else self._trace_store(store)
 
     def _with_creation(self, job: NewJob) -> NewJob:

@@ -46,7 +46,7 @@ class Coordinator:
         self._due = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._campaign_at = 0.0
         self._failing: dict[str, str] = {}
-        """By duty: the problem of its last run, if it failed."""
+        """The problem of each duty's last run, if it failed."""
         self.term: int | None = None
 
     async def run(self) -> None:
@@ -56,7 +56,7 @@ class Coordinator:
             await asyncio.sleep(self._pause(time.monotonic()))
 
     async def step(self, now: float) -> None:
-        """Do what is due at this moment: the campaign, and each duty."""
+        """Do the steps that are due: the campaign, and each duty."""
         self._clock_jumps.look()
         if now >= self._campaign_at:
             await self._campaign(now)
@@ -112,7 +112,7 @@ class Coordinator:
         return pause
 
     def _failed(self, duty: str, problem: str) -> None:
-        """Emit a problem once, however many duties have it: an outage may take hours."""
+        """Emit a problem once, even if several duties have it: an outage may take hours."""
         known = problem in self._failing.values()
         self._failing[duty] = problem
         if not known:

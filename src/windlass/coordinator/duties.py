@@ -1,4 +1,4 @@
-"""The coordinator's duties. Each is idempotent or compare-and-set by itself: doing one twice is only a waste."""
+"""The coordinator's duties. Each is idempotent or compare-and-set: doing one twice only costs time."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,9 +24,9 @@ from windlass.store.contract import Store
 from windlass.store.records import Rescued
 
 MAX_ADMITTED = 1000
-"""By one call: calls of others run between two of them."""
+"""Max items per call, so that other calls run in between."""
 MAX_BATCHES = 5
-"""Calls in one turn, so that other duties do not wait long."""
+"""Max calls in one turn, so that other duties do not wait long."""
 MAX_EXPIRED = 500
 MAX_AGED = 500
 MAX_RUNNERS = 100
@@ -34,20 +34,20 @@ MAX_PRUNED = 1000
 MAX_EMITTED = 10
 """Up to this many rescued jobs are emitted one by one."""
 MIN_PAUSE = 0.1
-"""Between minutes that are made up: other duties come first."""
+"""Pause between minutes that are made up: other duties come first."""
 FIRST_EMITTED = 3
-"""Of more rescued jobs, this many are emitted one by one."""
+"""Of more rescued jobs, only this many are emitted one by one."""
 OLD_SECONDS = 24 * 3600.0
 MAX_PAGE = 500
 PAUSE_SECONDS = 1.0
-"""Between pages of one sweep: a million blobs take more than half an hour."""
+"""Pause between pages of one sweep: a million blobs take more than half an hour."""
 WALK_EVERY = 3600.0
 MAX_SCHEDULES = 500
 MAX_JOBS = 1000
 """Jobs enqueued in one turn; the last schedule of the turn may exceed it by as many."""
 MAX_NAMED = 10
 BUDGET_SECONDS = 0.05
-"""For decisions, in one turn: the same event loop renews leases."""
+"""Time for decisions in one turn: the same event loop renews leases."""
 MAX_PAUSE = 1.0
 REPEAT_SECONDS = 60.0
 """A schedule that cannot be read is skipped for this long."""
@@ -180,10 +180,12 @@ class ContinueActions:
         self._store = store
         self._blobs = blobs
         self._continued: set[str] = set()
-        """What this one continues: each page renews the beat of its action, so `abandoned` does not return it."""
+        """The actions that this process continues: each page renews an action's beat, so `abandoned` does not
+        return it.
+        """
 
     async def run(self) -> float:
-        """One page of each; the seconds until the next."""
+        """Run one page of each action; returns the seconds until the next."""
         ids = self._continued | set(await abandoned(self._store))
         self._continued = {id_ for id_ in ids if await run_page(self._store, self._blobs, id_)}
         return 0.1 if self._continued else 5.0
@@ -199,7 +201,7 @@ class Sweep:
         self._after: str | None = None
 
     async def run(self) -> float:
-        """One page; the seconds until the next."""
+        """Sweep one page; returns the seconds until the next."""
         (page,) = await off_loop(lambda after: self._blobs.page(after, MAX_PAGE), [self._after])
         self._after = page.after
         old = [each.key for each in page.blobs if each.age > OLD_SECONDS]
@@ -236,10 +238,10 @@ class Fire:
         self._schedules = store.schedules
         self._emit = emit
         self._broken: dict[str, float] = {}
-        """By schedule: until when it is skipped, by the monotonic clock."""
+        """Until when each schedule is skipped, by the monotonic clock."""
 
     async def run(self) -> float:
-        """One turn; the seconds until the next."""
+        """Run one turn; returns the seconds until the next."""
         found = await self._schedules.due(MAX_SCHEDULES + len(self._broken))
         wanted = self._decide(found.schedules, found.now)
         if wanted:

@@ -24,14 +24,14 @@ from windlass.store.records import JobEnd
 
 LOOK_SECONDS = 0.5
 IDLE_SECONDS = 2.0
-"""Between two looks for webhooks while there are none."""
+"""Pause between two reads of webhooks while there are none."""
 PAGE = 500
 MAX_PAGES = 4
-"""In one turn: other duties run in between."""
+"""Max time of one turn: other duties run in between."""
 REPEATED: Micros = SECOND // 4
 """How much of the past every read repeats: an end appears behind others if its commit takes longer."""
 LATE: Micros = 60 * SECOND
-"""How much of it is read again every LATE_EVERY seconds, and by a coordinator that takes over."""
+"""How much of the past is read again every LATE_EVERY seconds, and by a new coordinator."""
 LATE_EVERY = 20.0
 MAX_LATE_SHARE = 0.1
 """The share of the time for reading late ends again: where very many jobs end, that is done less often."""
@@ -50,17 +50,17 @@ class _Walk(msgspec.Struct):
 
 
 class _Reader:
-    """How far the ends were read for some webhooks, and which deliveries of the last minutes are stored."""
+    """The position of some webhooks in the history, and the stored deliveries of the last minutes."""
 
     def __init__(self, webhooks: set[str], at: Micros) -> None:
         self.webhooks = webhooks
         self.front = _Walk(at)
         self.late: _Walk | None = None
-        """Where the last minute is read again."""
+        """The position of the repeated read of the last minute."""
         self.reached = at
-        """Everything before was read at least once."""
+        """The position before which everything was read at least once."""
         self.final = at
-        """Everything before was read when nothing could appear there any more: the cursor."""
+        """The cursor: everything before it was read when nothing could appear there any more."""
         self.caught_up = False
         self.made: dict[JobId, Micros] = {}
         self._made_limit = MIN_MADE
@@ -69,7 +69,7 @@ class _Reader:
         self._late_due = self._late_at + LATE_EVERY
 
     def walk(self) -> _Walk:
-        """What to read next: the late ends if it is time for them, else what is new."""
+        """The next read: late ends if they are due, else new ones."""
         if self.late is None and self.caught_up and _moment() >= self._late_due:
             self._late_at, self._late_until = _moment(), self.reached
             self.late = _Walk(self.final)
@@ -99,7 +99,7 @@ class _Reader:
         return full
 
     def _go_back(self, now: Micros) -> None:
-        """The clock was set back: jobs end before what was reached, and are read from the minute before now on."""
+        """After the clock was set back, jobs end before the position, so read on from a minute before now."""
         self.reached, self.final = now, min(self.final, now - LATE)
         self.front, self.late, self.caught_up = _Walk(now - LATE), None, False
 
@@ -110,7 +110,7 @@ class _Reader:
         self._late_due = self._late_at + max(LATE_EVERY, took / MAX_LATE_SHARE)
 
     def _forget(self) -> None:
-        """Drop deliveries that no walk meets again, whenever there are twice as many as the last time."""
+        """Drop deliveries that no read can meet again, whenever their number has doubled."""
         if len(self.made) > self._made_limit:
             self.made = {id_: at for id_, at in self.made.items() if at > self.reached - 2 * LATE}
             self._made_limit = max(MIN_MADE, 2 * len(self.made))
@@ -125,7 +125,7 @@ class Webhooks:
         self._cursors = _Cursors(store.documents)
 
     async def run(self) -> float:
-        """One turn; the seconds until the next."""
+        """Run one turn; returns the seconds until the next."""
         found = await all_webhooks(self._store.documents)
         active = {each.stored.id: each for each in found if not each.stored.paused}
         if not active:
@@ -139,7 +139,7 @@ class Webhooks:
         return 0.0 if any(more) else LOOK_SECONDS
 
     async def _arrange(self, active: Mapping[str, Found]) -> None:
-        """Every active webhook has a reader; a new one begins at its cursor, or with its webhook."""
+        """Give every active webhook a reader; a new one begins at the webhook's cursor, or at its creation."""
         for reader in self._readers:
             reader.webhooks &= active.keys()
         self._readers = [each for each in self._readers if each.webhooks]
@@ -172,7 +172,7 @@ class Webhooks:
         return True
 
     def _join(self) -> None:
-        """Readers that have both reached the present go on as one."""
+        """Merge readers that have both reached the present."""
         present = [each for each in self._readers if each.caught_up and each.late is None]
         for other in present[1:]:
             first = present[0]
@@ -191,15 +191,15 @@ class _Cursors:
         self._documents = documents
         self._kept_at = 0.0
         self.moved = False
-        """Whether ends were read since the last write: without any, nothing would be read again."""
+        """Whether ends were read since the last write; else a write is not needed."""
 
     async def read(self) -> dict[str, Micros]:
-        """By webhook."""
+        """The cursors by webhook."""
         document = (await self._documents.get(CURSOR_KIND, [CURSOR_ID]))[0]
         return {} if document is None else _decoder.decode(document.data)
 
     async def keep(self, places: Mapping[str, Micros], known: set[str]) -> None:
-        """Write them every KEEP_EVERY seconds; paused webhooks keep theirs, removed ones lose it."""
+        """Write the cursors every KEEP_EVERY seconds; paused webhooks keep theirs, removed ones lose it."""
         if not self.moved or _moment() - self._kept_at < KEEP_EVERY:
             return
         document = (await self._documents.get(CURSOR_KIND, [CURSOR_ID]))[0]

@@ -27,7 +27,7 @@ def encode(value: Any, field: str) -> str:
 
 
 def size_of(text: str) -> int:
-    """Its length in bytes of UTF-8; ASCII text is not encoded for this."""
+    """The length in bytes of UTF-8; ASCII text is not encoded for this."""
     return len(text) if text.isascii() else len(text.encode())
 
 
@@ -52,7 +52,7 @@ UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError)
 
 
 def readable(stored: Any) -> Any:
-    """The value, or the text itself: one row edited by hand must not hide all others."""
+    """The value, or the text itself if it cannot be decoded: one row edited by hand must not hide all others."""
     try:
         return decode(stored)
     except UNREADABLE:
@@ -80,7 +80,7 @@ def is_unstorable(text: str | None) -> bool:
 
 
 def unstorable_problem(result: Any) -> str | None:
-    """The same for a decoded result."""
+    """As `problem_of_result`, for a decoded result."""
     return str(result[UNSTORABLE]) if isinstance(result, dict) and result.keys() == {UNSTORABLE} else None
 
 
@@ -176,7 +176,9 @@ def encode_object(value: Any) -> Any:
 
 
 def decode_object(kind: type, value: Any) -> Any:
-    """The inverse of `encode_object`: pydantic models by their own validation, ours by `restore_from_json`."""
+    """The inverse of `encode_object`: pydantic models by their own validation, Windlass's types by
+    `restore_from_json`.
+    """
     # From JSON, not from the parsed value: a strict model accepts a date as text only in JSON.
     validate = getattr(kind, "model_validate_json", None)
     if callable(validate):

@@ -4,7 +4,7 @@ from windlass.core.moments import Duration, duration
 
 
 class _Control(Exception):
-    """A decision, not an error: no WindlassError, so that catching those does not catch these."""
+    """A decision, not an error: no WindlassError, so `except WindlassError` does not catch it."""
 
 
 class Retry(_Control):

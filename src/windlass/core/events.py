@@ -23,12 +23,12 @@ class WorkerStarted(Event, frozen=True, kw_only=True):
     concurrency: int
     queues: tuple[str, ...]
     app_queues: tuple[str, ...] = ()
-    """Queues that the app names: a served queue that is not among them may be mistyped."""
+    """Queues that the app names: a served queue that is missing here may be mistyped."""
     store: str
 
 
 class WorkerStopped(Event, frozen=True, kw_only=True):
-    """A worker ended. Unless it `signed_off`, the store lists it, with its leases, until those expire."""
+    """A worker ended. Unless it `signed_off`, the store lists it with its leases until these expire."""
 
     worker: str
     code: int
@@ -73,7 +73,7 @@ class RunnerHung(Event, frozen=True, kw_only=True):
 class JobOverdue(Event, frozen=True, kw_only=True):
     """A handler was asked to stop and still runs: its runner claims no more jobs, and ends with it.
 
-    An embedded worker cannot end its process: there the handler keeps its slot.
+    An embedded worker cannot end its process, so there the handler keeps its slot.
     """
 
     job: JobId
@@ -239,7 +239,7 @@ class TicksSkipped(Event, frozen=True, kw_only=True):
 
 
 class ScheduleBroken(Event, frozen=True, kw_only=True):
-    """A schedule cannot be read here. The others go on; it is tried again in a minute."""
+    """A schedule cannot be read here. Other schedules go on; this one is tried again in a minute."""
 
     schedule: str
     problem: str

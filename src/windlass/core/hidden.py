@@ -31,11 +31,11 @@ class HiddenFields(msgspec.Struct, frozen=True):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """As `parse_hidden` takes them."""
+        """The rules as texts that `parse_hidden` takes."""
         return tuple(sorted([*self.names, *(".".join(path) for path in self.paths)]))
 
     def covers(self, path: str) -> bool:
-        """Whether a dotted path leads to a hidden field, or into one: what is not shown is not searched."""
+        """Whether a dotted path leads to a hidden field or into one, which must not be searched."""
         steps = tuple(path.lower().split("."))
         return not self.names.isdisjoint(steps) or any(_leads(steps, rule) for rule in self.paths)
 
@@ -104,7 +104,7 @@ def _reveal(edited: Any, stored: Any, path: Path, fields: HiddenFields) -> Any:
 
 
 def _leads(steps: Path, rule: Path) -> bool:
-    """Whether steps lead to a rule's field, or into it. A number is a field, or an element, which is no step."""
+    """Whether steps lead to a rule's field or into it. A number is a field, or a list element, which is no step."""
     if not rule or not steps:
         return not rule
     if rule[0] in (ANY_FIELD, steps[0]) and _leads(steps[1:], rule[1:]):

@@ -17,7 +17,7 @@ JobId = str
 
 
 class HasId(Protocol):
-    """A Handle, a Job: anything with the id of a job."""
+    """Anything with the id of a job, such as a Handle or a Job."""
 
     @property
     def id(self) -> JobId: ...
@@ -51,7 +51,7 @@ def is_id(text: str) -> bool:
 
 
 def moment_of(id_: JobId) -> Micros | None:
-    """When an id was made; None: it has no time in it."""
+    """When an id was made; None if it contains no time."""
     return int(id_[:8] + id_[9:13], 16) * 1000 if id_[14] == "7" else None
 
 
@@ -84,7 +84,7 @@ def lowest(beginning: str) -> JobId:
 
 
 def new_runner_id(random: Callable[[int], bytes]) -> str:
-    """The id of a worker: new at each start, never used again, short enough to read."""
+    """A new id of a worker: it is never used again, and short enough to read."""
     return random(5).hex()
 
 

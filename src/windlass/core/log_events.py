@@ -6,14 +6,14 @@ from windlass.core.status import Status
 
 
 class FailuresRepeated(Event, frozen=True, kw_only=True):
-    """More attempts of a type failed in the same way than are worth a line each."""
+    """More attempts of a type failed in the same way than are logged one by one."""
 
     type: str
     queue: str
     status: Status
     error: str
     times: int
-    """Without those that have a line."""
+    """How many were not logged one by one."""
     duration: float
 
 
@@ -28,7 +28,7 @@ class FlowEnded(Event, frozen=True, kw_only=True):
 
 
 class JobsClaimed(Event, frozen=True, kw_only=True):
-    """A runner claimed jobs; only if completions are logged too."""
+    """A runner claimed jobs; emitted only if completions are logged too."""
 
     worker: str
     jobs: int

@@ -42,7 +42,7 @@ def to_micros(moment: datetime, field: str = "run_at") -> Micros:
 
 
 def to_datetime(micros: Micros) -> datetime:
-    """A moment as an aware datetime in UTC; of a row edited by hand, at most what a calendar has."""
+    """A moment as an aware datetime in UTC; values beyond the calendar, from rows edited by hand, are clamped."""
     try:
         return _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
@@ -50,7 +50,7 @@ def to_datetime(micros: Micros) -> datetime:
 
 
 def duration(value: Duration, field: str) -> Micros:
-    """A duration as microseconds; refuses what is none, negative, not finite or too large."""
+    """A duration as microseconds; refuses values that are no duration, negative, not finite or too large."""
     if isinstance(value, timedelta):
         micros = value // _MICROSECOND
     else:

@@ -7,7 +7,7 @@ from windlass.errors import InvalidInput, InvalidName
 MAX_NAME_LENGTH = 128
 MAX_KEY_LENGTH = 4096
 MAX_CONCURRENCY_KEY_LENGTH = 512
-"""It is part of an index."""
+"""Bounded because the key is part of an index."""
 MAX_TAGS = 32
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
@@ -48,6 +48,6 @@ def type_of(qualified_name: str) -> str:
 
 
 def with_field(error: InvalidInput, field: str) -> InvalidInput:
-    """The same error, about a field with this name."""
+    """The same error with this name as its field."""
     error.field, error.args = field, (f"{field}: {error.problem}",)
     return error

@@ -8,5 +8,5 @@ OWN_TYPES = frozenset({GROUP_TYPE, MEMBER_TYPE, FLOW_TYPE, JOIN_TYPE, MAP_TYPE, 
 
 
 def without_own(types: tuple[str, ...]) -> tuple[str, ...]:
-    """The types of apps, in the same order."""
+    """The types of the app, in the same order, without Windlass's own."""
     return tuple(type_ for type_ in types if type_ not in OWN_TYPES)

@@ -1,4 +1,4 @@
-"""References: what a row holds instead of a payload or result that is in the blob store.
+"""References: texts that a row holds instead of a payload or result that is in the blob store.
 
 A reference is not valid JSON, so no payload can be mistaken for one. It has no path: that is made of the job's id, so
 an edited row can only break its own job.
@@ -30,7 +30,7 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As stored in a row."""
+        """The reference as stored in a row."""
         return f"{PREFIX}v1:{self.name}:{self.size}:{self.sha256}"
 
     @property
@@ -40,11 +40,11 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Shown where the value itself is not fetched."""
+        """A public form of the reference, for places where the value is not fetched."""
         return {"blob": {"size": self.size, "sha256": self.sha256}}
 
     def problem(self, data: bytes) -> str | None:
-        """What is wrong with these bytes, if they are not the ones that were stored."""
+        """Why these bytes are not the stored ones; None if they are."""
         if len(data) != self.size:
             return f"{len(data):,} bytes were found"
         found = sha256(data).hexdigest()

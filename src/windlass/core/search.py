@@ -54,7 +54,7 @@ def payload_term(name: str, value: str) -> PayloadTerm:
 
 
 def check_terms(terms: SearchTerms) -> SearchTerms:
-    """Refuse more than a search may have."""
+    """Refuse terms beyond the limits of a search."""
     if len(terms.payload) > MAX_TERMS:
         raise InvalidOption("payload", f"has {len(terms.payload)} terms, the limit is {MAX_TERMS}")
     for name, text in (
@@ -86,7 +86,7 @@ def matches(terms: SearchTerms, job: Job) -> bool:
 
 
 def like(text: str, pattern: str) -> bool:
-    """Whether a text is the pattern, in which `*` stands for any characters."""
+    """Whether a text matches a pattern, in which `*` stands for any characters."""
     return fnmatchcase(text, pattern.replace("[", "[[]").replace("?", "[?]"))
 
 
@@ -116,7 +116,7 @@ def _is(value: Any, text: str) -> bool:
 
 
 def _json(text: str) -> str:
-    """The text as JSON, as payloads are stored."""
+    """The text as JSON escapes it in stored payloads."""
     return msgspec.json.encode(text).decode()
 
 

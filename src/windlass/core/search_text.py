@@ -18,7 +18,7 @@ _PAYLOAD = "payload."
 
 
 class Search(msgspec.Struct, frozen=True):
-    """What a text asks for: filters of the list, terms without an index, part of an id; or what is wrong with it."""
+    """A parsed search: filters of the list, terms without an index, a part of an id; or the problem with it."""
 
     filters: dict[str, Any]
     terms: SearchTerms = SearchTerms()
@@ -71,7 +71,7 @@ def make_search(given: Mapping[str, Any]) -> Search:
 
 
 def search_fields(search: Search) -> dict[str, Any]:
-    """The fields of a search, as an address has them."""
+    """The search as fields of an address."""
     terms = search.terms
     said = {**search.filters, "type": search.filters.get("type") or terms.type, "error": terms.error}
     said |= {_PAYLOAD + ".".join(term.path): term.value for term in terms.payload}
@@ -93,5 +93,5 @@ def _is_field(field: str) -> bool:
 
 
 def _is_part(word: str) -> bool:
-    """Whether it is part of an id: hexadecimal digits and hyphens, and at least one digit."""
+    """Whether the text is part of an id: hexadecimal digits and hyphens, and at least one digit."""
     return len(word) >= MIN_PART and not set(word.lower()) - set("0123456789abcdef-") and any(map(str.isdigit, word))

@@ -26,7 +26,7 @@ OPTIONS_ELSEWHERE = {
     "timezone": "tz",
     **dict.fromkeys(("interval", "seconds", "minutes", "hours", "days"), "every"),
 }
-"""Options of other queues, and the closest of ours."""
+"""Options of other queues, and the closest of Windlass."""
 STATUSES_ELSEWHERE = {
     **dict.fromkeys(("done", "success", "successful", "succeeded", "finished", "complete"), "completed"),
     **dict.fromkeys(("queued", "waiting", "ready", "available", "enqueued"), "pending"),
@@ -36,11 +36,11 @@ STATUSES_ELSEWHERE = {
     **dict.fromkeys(("revoked", "canceled", "aborted"), "cancelled"),
     **dict.fromkeys(("delayed", "deferred"), "scheduled"),
 }
-"""Statuses of other queues, and ours."""
+"""Statuses of other queues, and those of Windlass."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """What to add to an error about an unknown name: the closest that exists, and what else there is."""
+    """An addition to an error about an unknown name: the closest existing name, and the other ones."""
     names = sorted(set(known))
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     listed = f"{', '.join(names[:MAX_NAMED])}{more}"
@@ -51,7 +51,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_option(name: str, known: Collection[str], noun: str) -> InvalidOption:
-    """The error for an option that does not exist: with the closest that does."""
+    """The error for an option that does not exist, with the closest existing one."""
     ours = OPTIONS_ELSEWHERE.get(name)
     close = [ours] if ours in known else get_close_matches(name, known, n=1)
     guess = f"did you mean {close[0]}? " if close else ""

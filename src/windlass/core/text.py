@@ -2,14 +2,14 @@
 
 
 def printable(text: str) -> str:
-    """Control characters are escaped, so that no line of a log or terminal can be forged."""
+    """The text with control characters escaped, so that no line of a log or terminal can be forged."""
     return "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
     )
 
 
 def cut(text: str, limit: int) -> str:
-    """At most `limit` characters; says how many there were."""
+    """At most `limit` characters of the text; if it is cut, its length is named."""
     if len(text) <= limit:
         return text
     return f"{text[: limit - 24]}… ({len(text):,} characters)"

@@ -28,7 +28,7 @@ class Scope(StrEnum):
 
     READ = "read"
     PAYLOADS = "payloads"
-    """To read payloads, results and log lines."""
+    """Allows reading payloads, results and log lines."""
     ENQUEUE = "enqueue"
     WORK = "work"
     OPERATE = "operate"
@@ -50,19 +50,19 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
         return any(scope in _INCLUDES.get(each, {each}) for each in self.scopes)
 
     def covers(self, queue: str, type_: str | None = None) -> bool:
-        """Whether it may see and act on what belongs to this queue and type."""
+        """Whether it allows reading and changing jobs of this queue and type."""
         return self.covers_queue(queue) and (type_ is None or self.covers_type(type_))
 
     def covers_queue(self, queue: str) -> bool:
-        """Whether it is not limited to other queues."""
+        """Whether the queue is within its limits."""
         return not self.queues or queue in self.queues
 
     def covers_type(self, type_: str) -> bool:
-        """Whether it is not limited to other types."""
+        """Whether the type is within its limits."""
         return not self.types or type_ in self.types
 
     def includes(self, queues: Collection[str], types: Collection[str]) -> bool:
-        """Whether what is limited to these (none: not limited) stays within its own limits."""
+        """Whether these queues or types (none: not limited) are within its own limits."""
         return _is_within(queues, self.queues) and _is_within(types, self.types)
 
     @property
@@ -89,7 +89,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rights(self) -> Rights:
-        """What it allows."""
+        """The rights of this token."""
         return Rights(scopes=frozenset(self.scopes), queues=frozenset(self.queues), types=frozenset(self.types))
 
 

@@ -23,7 +23,7 @@ MIN_DEAD = 5
 OVERDUE: Micros = 60 * SECOND
 SLOW_START: Micros = 60 * SECOND
 MAX_SLOW_SHARE = 14.4 * 0.01
-"""Of attempts that start later than SLOW_START, both in the last hour and in the last five minutes."""
+"""Share of attempts that start later than SLOW_START, both in the last hour and in the last five minutes."""
 HOUR, FIVE_MINUTES = 3600 * SECOND, 300 * SECOND
 MAX_NAMED = 5
 
@@ -36,7 +36,7 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class AlertFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the alerts are decided from, read at one time."""
+    """The facts for all alerts, read at one time."""
 
     oldest: Mapping[str, float]
     """Seconds that the oldest pending job of each queue has waited; queues without one are absent."""
@@ -127,7 +127,7 @@ def _schedules(schedules: Sequence[Schedule], now: Micros) -> Iterator[Alert]:
 
 
 def examine_alerts(found: Examination) -> Finding:
-    """One finding with all that would fire."""
+    """One finding with all alerts that would fire."""
     alerts = _alerts_of(found)
     if not alerts:
         return ok(CHECK, "none would fire, as far as the store knows")

@@ -74,7 +74,7 @@ def is_behind_server(store: Store) -> bool:
 
 
 def verb_name(role: str, verb: str) -> str:
-    """As in the label: `claim`, and `queues_list` for a verb that several roles have."""
+    """The verb as in the label: `claim`, and `queues_list` for a verb that several roles have."""
     return f"{role}_{verb}" if verb in SHARED_VERBS else verb
 
 

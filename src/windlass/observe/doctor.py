@@ -1,4 +1,4 @@
-"""What a census means: unknown types, unserved queues, clocks that disagree, schedules at fault."""
+"""Findings from a census: unknown types, unserved queues, clocks that disagree, broken schedules."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -77,7 +77,7 @@ def _coordinator(census: Census) -> Iterator[Finding]:
 
 
 def _types(census: Census) -> Iterator[Finding]:
-    """What waits is compared with live workers; without any, only what was parked is sure to be unknown."""
+    """Compare the types of waiting jobs with live workers; without any, only parked types are surely unknown."""
     if not census.workers:
         yield from _parked(census)
         return

@@ -53,7 +53,7 @@ _TOTALS = {
 
 
 def process_families(reading: Reading) -> list[Family]:
-    """What one process counted, or several together."""
+    """The metrics of one process, or of several together."""
     jobs = sorted((pair, each) for pair, each in reading.jobs.items() if pair[1])
     return [
         gauge("windlass_build_info", "The version of Windlass.", [((__version__,), 1)], ("version",)),

@@ -65,7 +65,7 @@ class Figures:
 
     @classmethod
     def create_shared(cls) -> "Figures":
-        """In new memory, for a process that gets the descriptor."""
+        """Figures in new memory, for a process that gets the descriptor."""
         if hasattr(os, "memfd_create"):
             descriptor = os.memfd_create("windlass-figures")
         else:
@@ -76,7 +76,7 @@ class Figures:
 
     @classmethod
     def shared(cls, descriptor: int) -> "Figures":
-        """In memory that another process has created."""
+        """Figures in memory that another process has created."""
         return cls(mmap.mmap(descriptor, SIZE), descriptor)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class Figures:
                     absorbed[theirs + word] = number
 
     def _places_of(self, other: "Figures") -> Iterator[tuple[int, int, int]]:
-        """Where the other has something, where that is here, and how many words it has."""
+        """The places of the other's figures: their offset there, the offset here, and the number of words."""
         yield 2, 2, len(TOTALS)
         for pair, row in other._named_rows():
             yield row, self._row(*pair), _ROW_WORDS

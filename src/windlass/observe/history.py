@@ -34,7 +34,7 @@ RECORDED_ROLES = ("jobs", "leases", "operator", "schedules")
 
 
 class History:
-    """One process's own file."""
+    """The file of one process."""
 
     def __init__(self, folder: Path, role: str) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class History:
         self.calls = count(1)
 
     def write(self, what: str, **facts: Any) -> None:
-        """One line: in the file whole, or not at all."""
+        """Write one line: it is in the file whole, or not at all."""
         line = {"at": time.monotonic_ns(), "pid": os.getpid(), "role": self._role, "what": what, **facts}
         if self._file is None:
             name = f"{self._role}-{os.getpid()}-{time.monotonic_ns()}.jsonl"
@@ -88,7 +88,7 @@ def record_calls(store: Store, role: str) -> Store:
 
 
 class Held(Protocol):
-    """What a run is about."""
+    """What a run holds: job, attempt, key."""
 
     claimed: Claimed
 

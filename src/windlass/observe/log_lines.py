@@ -25,7 +25,7 @@ _JOB_FIELDS = {
     "trace": "windlass_trace_id",
     "span": "windlass_span_id",
 }
-"""Of records that are made inside a handler."""
+"""Fields of records that are made inside a handler."""
 _NOTHING = (None, "", "-", 0)
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PLAIN = re.compile(r"[^\s\"=\\]+")

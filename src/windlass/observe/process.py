@@ -10,9 +10,9 @@ from windlass.observe.reading import Reading
 from windlass.store.contract import Store
 
 _figures: dict[int, Figures] = {}
-"""By process id: a forked child counts from 0."""
+"""Figures by process id: a forked child counts from 0."""
 _through_server: dict[int, Figures] = {}
-"""By process id: counts of jobs that a REST server counts too; only OpenTelemetry reads them."""
+"""Figures by process id of jobs that a REST server counts too; only OpenTelemetry reads them."""
 _wanted = False
 
 
@@ -22,14 +22,16 @@ def process_figures() -> Figures | None:
 
 
 def job_figures(*, through_server: bool) -> Figures | None:
-    """Where jobs are counted. Those of a REST server are on its `/metrics`: here only OpenTelemetry shows them."""
+    """The figures in which jobs are counted. A REST server's jobs are on its `/metrics`: only OpenTelemetry shows
+    them here.
+    """
     if not through_server or not _wanted:
         return process_figures()
     return _through_server.setdefault(os.getpid(), Figures())
 
 
 def read_all() -> Reading:
-    """What this process counted, with jobs that a REST server counts too."""
+    """All figures of this process, with jobs that a REST server counts too."""
     total = Reading()
     for figures in filter(None, (process_figures(), _through_server.get(os.getpid()))):
         total.add(figures.read())

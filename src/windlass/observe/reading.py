@@ -1,4 +1,4 @@
-"""What figures say when they are read: counters and times, by queue and type, by verb, and totals."""
+"""Figures as read: counters and times, by queue and type, by verb, and totals."""
 
 from collections.abc import Iterable, Sequence
 
@@ -60,7 +60,7 @@ class Timing(msgspec.Struct):
 
 
 class JobFigures(msgspec.Struct):
-    """What was counted for one queue and type."""
+    """The counts of one queue and type."""
 
     counters: dict[str, int]
     run: Timing
@@ -68,7 +68,7 @@ class JobFigures(msgspec.Struct):
 
 
 class CallFigures(msgspec.Struct):
-    """What was counted for one verb of the store."""
+    """The counts of one verb of the store."""
 
     errors: int
     times: Timing
@@ -136,7 +136,7 @@ _COMPLETED = ("completed",)
 
 
 def _dead_reason(settlement: Settlement) -> str:
-    """As in the label `reason`; the sentence for people is made by `core.jobs.outcome`."""
+    """The reason as in the label `reason`; `core.jobs.outcome` makes the sentence for people."""
     if settlement.crashes:
         return "crashed"
     reason = settlement.reason or ""

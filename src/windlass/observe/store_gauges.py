@@ -23,7 +23,7 @@ READ_SECONDS = 1.0
 
 
 class StoreState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gauges show, read at one time."""
+    """The facts behind the gauges, read at one time."""
 
     counts: dict[str, dict[str, int]]
     oldest: dict[str, float]
@@ -118,6 +118,6 @@ def _moments(moments: Mapping[str, datetime | None]) -> list[tuple[Labels, float
 
 
 def _bounded(named: Mapping[str, T]) -> Iterable[tuple[str, T]]:
-    """By name; beyond MAX_ROWS of them the name is `other`."""
+    """The counts by name; beyond MAX_ROWS names the name is `other`."""
     for index, name in enumerate(sorted(named)):
         yield name if index < MAX_ROWS else OTHER, named[name]

@@ -18,7 +18,7 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 MAX_STATE_LENGTH = 512
 _outgoing: ContextVar[Carrier | None] = ContextVar("windlass_trace", default=None)
 trace_ids: ContextVar[tuple[str, str] | None] = ContextVar("windlass_trace_ids", default=None)
-"""Of the attempt that runs here: trace and span, for its log records."""
+"""Trace and span of the attempt that runs here, for its log records."""
 
 
 class _Carried(msgspec.Struct):

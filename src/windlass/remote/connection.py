@@ -141,7 +141,7 @@ def _checked_server(server: str) -> str:
 
 
 def _foreign(response: httpx.Response) -> str:
-    """What to say of an answer that is not from a Windlass server, such as a proxy's page or redirect."""
+    """The error for an answer that is not from a Windlass server, such as a proxy's page or redirect."""
     to = f" to {response.headers['location']}" if response.is_redirect else ""
     return f"{response.status_code} {response.reason_phrase}{to}, which is not the answer of a Windlass server"
 

@@ -51,5 +51,5 @@ def _request(job: NewJob) -> dict[str, Any]:
 
 
 def template(job: NewJob) -> dict[str, Any]:
-    """What a request has of every job."""
+    """The fields that a request has for every job."""
     return {"type": job.type, "payload": msgspec.Raw(job.payload.encode()), **options_of(job)}

@@ -11,7 +11,7 @@ from windlass.errors import InvalidOption, StoreUnavailable
 
 
 def is_of(thing: object, *libraries: str) -> bool:
-    """Whether its class is, or derives from, one of these libraries'."""
+    """Whether its class is one of these libraries', or derives from one."""
     return any(kind.__module__.partition(".")[0] in libraries for kind in type(thing).__mro__)
 
 

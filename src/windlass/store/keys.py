@@ -65,7 +65,7 @@ class KeyConflicts:
         place = self._places[job.queue, job.idempotency_key]
         holder = self._held.get(place)
         if holder is not None:
-            # Its own window, after its id was dropped: still the same job.
+            # A key in its own window, after its job was dropped: still the same job.
             verdict = (
                 KeyDecision.RETURN_EXISTING if holder.job == job.id else decide_key(holder.status, job.on_conflict)
             )

@@ -37,7 +37,7 @@ class CrashStep(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     line: int
     problem: str | None
-    """What was wrong after the job had run again; None: nothing."""
+    """The problem after the job had run again; None if there is none."""
 
     @property
     def source(self) -> str:
@@ -109,14 +109,14 @@ def crash_test(app: App, job: NewJob, **options: Unpack[CrashOptions]) -> CrashR
     The processes are forked from this one and have a store of their own. What handlers change in memory is lost with
     them, so `check` has to look at a file, a database or an `Effects`.
     """
-    __tracebackhide__ = True  # pytest shows the line of the test, not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
     refuse_on_loop("crash_test")
     return _judged(_run_here(_CrashTest(app, job, **options).run()))
 
 
 async def acrash_test(app: App, job: NewJob, **options: Unpack[CrashOptions]) -> CrashReport:
     """`crash_test` for asynchronous tests: an `async def` check or reset runs on this loop."""
-    __tracebackhide__ = True  # pytest shows the line of the test, not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
     return _judged(await _run_on_loop(_CrashTest(app, job, **options).run()))
 
 
@@ -177,7 +177,9 @@ class _CrashTest:
         raise RuntimeError(f"the handler has more than {self._limit} steps: crash_test(limit=...) allows more")
 
     def _round(self, store: Path, number: int) -> Calls[tuple[Place | None, str | None]]:
-        """Where the handler was killed, and what is wrong after the job has run again; 0 kills nothing."""
+        """Kill the handler at one step, 0 for none; returns where that was, and what is wrong after the job has
+        run again.
+        """
         yield _Do(self._reset)
         folder = store / str(number)
         copy_store(store, folder)
@@ -244,7 +246,7 @@ async def _awaited(value: Awaitable[Any]) -> Any:
 
 
 def _judged(report: CrashReport) -> CrashReport:
-    __tracebackhide__ = True  # pytest shows the line of the test, not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
     if report.wrong:
         raise NotIdempotent(report)
     return report

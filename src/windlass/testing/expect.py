@@ -47,7 +47,7 @@ def assert_enqueued(
     `count` is their number, `delay` the time from the enqueue to the due time. `welcome.job(42)` in place of the task
     means exactly these arguments, also where one of them is named like an option here.
     """
-    __tracebackhide__ = True  # pytest shows the line of the test, not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     found = [job for job in everything if _waits(job) and terms.fit(job)]
@@ -70,7 +70,7 @@ def assert_not_enqueued(
     **kwargs: Any,
 ) -> None:
     """No job of this task waits, or none with these arguments."""
-    __tracebackhide__ = True  # pytest shows the line of the test, not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     if any(_waits(job) and terms.fit(job) for job in everything):
@@ -206,7 +206,7 @@ def _shown(job: Job, terms: _Terms | None = None) -> str:
 
 
 def _delay(job: Job) -> Micros:
-    """From the enqueue to the due time."""
+    """The time from the enqueue to the due time."""
     return to_micros(job.run_at) - to_micros(job.created_at)
 
 

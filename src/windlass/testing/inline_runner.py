@@ -100,13 +100,13 @@ class InlineRunner:
         """Consecutive waits for a rate's tokens, without a claim."""
 
     async def begin(self) -> None:
-        """What a runner does before its first claim."""
+        """Do the steps of a runner before its first claim."""
         self._store = await self._app._ready()
         self._fire = Fire(self._store, lambda event: None)
         self._group_ends = GroupEnds(self._store.operator, lost_pause=0)
         if self._clock is None:
             await self._refuse_workers()
-        # The clock of a test may jump far while handlers run: our lease must not lapse by that.
+        # The clock of a test may jump far while handlers run: the lease must not lapse by that.
         length = REAL_LEASE if self._clock is None else MAX_DURATION
         self._store.leases.hold_liveness_lock(self._runner)
         await self._store.leases.open(LeaseRequest(runner=self._runner, worker="a test", length=length))
@@ -114,7 +114,7 @@ class InlineRunner:
         await self._learn()
 
     async def end(self) -> None:
-        """What a stopping runner does: requeue what it still holds."""
+        """Requeue the held jobs, as a stopping runner does."""
         await self._store.leases.end(RunnerEnd(runner=self._runner, started=frozenset(), crashed=False))
         self._store.leases.release_liveness_lock(self._runner)
 

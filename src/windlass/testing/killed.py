@@ -31,7 +31,7 @@ from windlass.testing.effects import Effects
 from windlass.testing.run import run_all
 
 MAX_SECONDS = 60.0
-"""For one attempt in its process."""
+"""Max time of one attempt in its process."""
 MAX_MESSAGE = 65_536
 MAX_PROBLEM = 1_000
 FILE = "jobs.db"
@@ -46,7 +46,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """What a process reports: the step at which it killed itself, or how the job ended, or a failure of ours."""
+    """The report of a process: the step at which it killed itself, or how the job ended, or an error of Windlass."""
 
     killed: Place | None = None
     problem: str | None = None
@@ -55,7 +55,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What counts as a step."""
+    """The rules that say what counts as a step."""
 
     files: frozenset[str]
     """Their lines are steps."""
@@ -239,7 +239,7 @@ class Steps:
             self._reach(Place("after it awaited in", *place))
 
     def _waits_at(self, handler: Any) -> tuple[str, int]:
-        """The innermost line of a file of ours at which it is suspended."""
+        """The innermost line of a file of the app at which it is suspended."""
         found = ("", 0)
         while (frame := getattr(handler, "cr_frame", None)) is not None:
             if frame.f_code.co_filename in self._rules.files:

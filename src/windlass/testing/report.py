@@ -9,13 +9,13 @@ from windlass.core.status import Status
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run_all` did: every job that ran, once each and in order, as it is now."""
+    """The result of `run_all`: every job that ran, once each and in order, as it is now."""
 
     jobs: tuple[Job, ...]
     attempts: int
     """How many times a handler ran: more than there are jobs if some were retried."""
     errors: tuple[BaseException, ...]
-    """What handlers raised, in order; Snooze and Cancel are not errors."""
+    """The errors of handlers, in order; Snooze and Cancel are not errors."""
 
     @property
     def completed(self) -> tuple[Job, ...]:

@@ -20,13 +20,13 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     queues: tuple[str, ...]
     types: tuple[str, ...]
     retries: dict[str, StoredPolicy] = {}
-    """By type, for settling the jobs of a runner that hangs."""
+    """Retry policies by type, for settling the jobs of a runner that hangs."""
     blobs: str | None = None
     """Where large payloads and results are kept, for the coordinator's sweep."""
     undeclared: tuple[str, ...] = ()
-    """Schedules that code declared and the app does not."""
+    """Schedules that code declared earlier and the app no longer declares."""
     parameters: dict[str, tuple[str, ...]] = {}
-    """By type: workers with another version of a task look for them."""
+    """Parameters by type: workers with another version of a task read them."""
 
 
 class StartFailed(msgspec.Struct, frozen=True, tag=True):
@@ -44,7 +44,7 @@ class LeaseLapsed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Overdue(msgspec.Struct, frozen=True, tag=True):
-    """A handler does not end: its runner ends instead, and then the job is settled so."""
+    """A handler does not end: its runner ends instead, and then this settlement of its job is written."""
 
     settlement: Settlement
     job_type: str
@@ -59,7 +59,7 @@ class LeaseGranted(msgspec.Struct, frozen=True, tag=True):
 
     runner: str
     lease: int
-    """Its number in the table."""
+    """The number of the lease in the table."""
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
@@ -108,7 +108,9 @@ class Channel:
             self._writer.write(_encode(message) + b"\n")
 
     def hint(self, message: FromSupervisor) -> None:
-        """Send, unless earlier messages are still buffered: a suspended runner must not fill our memory."""
+        """Send, unless earlier messages are still buffered: a suspended runner must not fill the supervisor's
+        memory.
+        """
         if not self._writer.transport.get_write_buffer_size():
             self.send(message)
 
@@ -138,5 +140,5 @@ class Channel:
             await self._writer.drain()
 
     def close(self) -> None:
-        """Close our end."""
+        """Close this end."""
         self._writer.close()

@@ -17,11 +17,11 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     app: str
     modules: tuple[str, ...] = ()
-    """What a handler process imports besides the app's module: an embedded worker's tasks may be anywhere."""
+    """Modules that a handler process imports besides the app's: an embedded worker's tasks may be anywhere."""
     embedded: bool = False
     """Whether it runs in the caller's process, which outlives the worker."""
     queues: dict[str, int | None] = {}
-    """Queue → the most slots it may take in each runner. Empty: every queue that the app names."""
+    """Queue → max slots in each runner. Empty: every queue that the app names."""
     concurrency: int = 10
     processes: int = 1
     lease: Micros = 30 * SECOND
@@ -46,7 +46,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
         return self.lease // 3
 
     def problems(self, dashes: str = "--") -> Iterator[str]:
-        """Everything that is wrong with these settings; in Python the options have no dashes."""
+        """Every problem with these settings; in Python the options have no dashes."""
         if not 1 <= self.concurrency <= MAX_SLOTS:
             yield f"{dashes}concurrency must be from 1 to {MAX_SLOTS}, not {self.concurrency}"
         if not 1 <= self.processes <= MAX_PROCESSES:
@@ -62,7 +62,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
                 yield f"{dashes}queues {queue}:{most} must be from 1 to {dashes}concurrency ({self.concurrency})"
 
     def checked(self, dashes: str = "--") -> "WorkerConfig":
-        """Itself, or a ConfigError with every problem."""
+        """The settings themselves, or a ConfigError with every problem."""
         problems = list(self.problems(dashes))
         if problems:
             raise ConfigError(problems)

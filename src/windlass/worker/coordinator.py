@@ -24,7 +24,7 @@ from windlass.worker.supervisor.side_tasks import resign
 
 
 async def coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> None:
-    """Until a signal stops it; with `health`, probes and metrics are served there."""
+    """Do the duties until a signal stops the process; with `health`, probes and metrics are served there."""
     figures = None if health is None else want_figures()
     blobs, candidate = home.offload(), new_runner_id(os.urandom)
     store = measure_calls(open_store(home.store, opener=ProcessRole.COORDINATOR), figures)
@@ -52,5 +52,5 @@ async def coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> N
 
 
 async def _expose(store: Store, figures: Figures, accept: str) -> tuple[str, bytes]:
-    """What this process counted, and the gauges of the store."""
+    """The metrics of this process, and the gauges of the store."""
     return expose([*process_families(figures.read()), *await store_families(store)], accept)

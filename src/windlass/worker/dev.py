@@ -1,7 +1,7 @@
 """A worker for development: it restarts when its sources change, and waits while they are broken.
 
-The supervisor is restarted in this very process. It never loads the app (its runners do, each fresh), so nothing of
-the old code is left behind.
+The supervisor is restarted in the same process. It never loads the app (each new runner does), so no old code
+stays.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Sources:
         return len(self._seen)
 
     async def changed(self) -> list[str]:
-        """The files that were changed, added or removed since the mark, once no more change."""
+        """The files that were changed, added or removed since the mark, once no file changes any more."""
         now = self._seen
         while now == self._seen:
             await asyncio.sleep(self._pause)
@@ -67,7 +67,7 @@ class Sources:
             try:
                 state = os.stat(name)
             except OSError:
-                continue  # gone between two looks
+                continue  # deleted between the listing and the read
             found[name] = (state.st_mtime_ns, state.st_size, state.st_ino)
         self._pause = max(EVERY_SECONDS, SHARE * (time.monotonic() - begun))
         return found
@@ -91,14 +91,14 @@ def places_of(app: str, here: Path) -> list[Path]:
 
 
 def _python_files(folder: str) -> Iterator[str]:
-    """Links to folders are not followed: they may lead in a circle."""
+    """The Python files below a folder. Links to folders are not followed: they may lead in a circle."""
     waiting = [folder]
     while waiting:
         try:
             entries = list(os.scandir(waiting.pop()))
         except OSError:
             continue
-        # Whatever it is called, a folder with this file in it is a virtual environment.
+        # A folder with this file is a virtual environment, whatever its name.
         if any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         for entry in entries:
@@ -111,13 +111,13 @@ def _python_files(folder: str) -> Iterator[str]:
 
 
 class Screen(Protocol):
-    """Where the developer looks."""
+    """The output for the developer."""
 
     def news(self, text: str) -> None:
-        """Something happened as it should."""
+        """Report an expected event."""
 
     def trouble(self, text: str) -> None:
-        """The app cannot be run as it is."""
+        """Report that the app cannot be run as it is."""
 
 
 class Dev:
@@ -136,7 +136,7 @@ class Dev:
         self._supervisor: Supervisor | None = None
 
     async def run(self) -> int:
-        """Until stopped: the exit code."""
+        """Run until stopped; returns the exit code."""
         on_stop_signals(self.stop)
         files = self._sources.mark()
         watched = "1 Python file" if files == 1 else f"{files} Python files"
@@ -146,12 +146,12 @@ class Dev:
             self._screen.news(f"REST at {self._server.address}/, token of this run: {self._server.token}")
         while not self._stopping.is_set():
             await self._live_once()
-            # Before the app is loaded again: what changes after this is not in it.
+            # Before the app is loaded again: a later change is not part of it.
             self._sources.mark()
         return 0
 
     def stop(self) -> None:
-        """The first call starts the drain, the second ends it."""
+        """The first call starts the drain, the second ends the worker."""
         self._stopping.set()
         if self._supervisor is not None:
             self._supervisor.stop()
@@ -206,7 +206,7 @@ class Dev:
 
 
 def _named(files: list[str]) -> str:
-    """Which files, from here."""
+    """The changed files, relative to the current folder."""
     here = Path.cwd()
     names = [os.path.relpath(each, here) for each in files]
     more = len(names) - MAX_NAMED

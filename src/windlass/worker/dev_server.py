@@ -1,7 +1,7 @@
-"""The REST server of `windlass dev`: a process of its own on loopback, with a token that lives as long as this run.
+"""The REST server of `windlass dev`: a process of its own on loopback, with a token that is valid for this run.
 
-The token is in no store. The server gets its text by standard input, and stops when that ends, so nothing is left of
-it if this process dies.
+The token is in no store. The server reads its text from standard input, and stops when that ends, so it does not
+outlive this process.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ class DevServer:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address on which it listens."""
         return f"http://{HOST}:{self._port}"
 
     @property
     def link(self) -> str:
-        """Logs a browser in, once."""
+        """The link that logs a browser in, once."""
         return f"{self.address}/login/{link_code(self.token)}"
 
     async def start(self) -> None:
@@ -71,7 +71,7 @@ class DevServer:
             return
 
     async def stop(self) -> None:
-        """Let it answer what runs, and wait for its end."""
+        """Let it answer the running requests, and wait for its end."""
         if self._opening is not None:
             self._opening.cancel()
         process, self._process = self._process, None
@@ -88,7 +88,7 @@ class DevServer:
 
 
 def missing_part() -> str | None:
-    """The package that the server lacks; None: it can be started."""
+    """The package that the server lacks; None if it can be started."""
     return next((name for name in NEEDED if importlib.util.find_spec(name) is None), None)
 
 

@@ -1,7 +1,7 @@
-"""An embedded worker: a runner, and what a supervisor does for it, in the caller's process and on its event loop.
+"""An embedded worker: a runner, and the tasks of a supervisor, in the caller's process and on its event loop.
 
 It has no supervisor process: a handler that blocks the loop delays the renewals of the lease, and the end of the
-process ends the runner. docs/guides/embedded-worker.md states what follows. Signals belong to the host.
+process ends the runner. docs/guides/embedded-worker.md states the consequences. The host handles signals.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from windlass.worker.supervisor.watch import Watch
 from windlass.worker.through_server import open_worker_store, redirect_app, with_servers_lease
 
 END_SECONDS = 5.0
-"""How long the end of a runner waits for the store; what it could not hand back is rescued after its lease."""
+"""How long the end of a runner waits for the store; jobs that it could not requeue are rescued after its lease."""
 RESTART_SECONDS = 1.0
 
 _running: WeakSet[App] = WeakSet()
@@ -98,7 +98,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
     async def __aenter__(self) -> None:
         if self._life is not None:
             raise RuntimeError("an embedded worker is entered once: app.worker() makes another")
-        # In a context of its own: handlers inherit nothing of what the caller has set.
+        # In a new context: handlers inherit nothing that the caller has set.
         life = self._life = asyncio.create_task(self._live(), name="windlass worker", context=contextvars.Context())
         ready = asyncio.create_task(self._ready.wait())
         try:
@@ -130,7 +130,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             life.result()
 
     def _stop(self) -> None:
-        """Claim nothing more; running jobs get the drain time."""
+        """Stop claiming; running jobs get the drain time."""
         if not self._stopping.is_set():
             self._stopping.set()
             self._registration.draining = True
@@ -174,7 +174,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         try:
             done, _ = await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
             for error in filter(None, (each.exception() for each in done)):
-                # Emitted now: the block may last for days before it ends with this error.
+                # Emitted now: the caller's block may last for days before this error ends it.
                 problem = describe_internal_error(error)
                 self._emit(InternalError(doing="running an embedded worker, which stops", problem=problem))
             self._stop()
@@ -188,7 +188,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             await asyncio.wait([work, *beside])
 
     async def _serve(self) -> None:
-        """What goes on beside the leases; raises the error of a part that failed."""
+        """Do all that goes on beside the leases; raises the error of a part that failed."""
         state = self._state
         try:
             async with asyncio.TaskGroup() as group:
@@ -259,7 +259,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
                     runner.overdue = [*still, message]
 
     async def _end(self, runner: Runner, mark: str) -> None:
-        """Hand back what the runner still holds; interrupted jobs are requeued without counting a failure."""
+        """Requeue the jobs that the runner still holds, without counting a failure."""
         self._runners.discard(runner)
         await asyncio.to_thread(kill_marked, f"{MARK}={mark}.")
         if runner.runner is not None:

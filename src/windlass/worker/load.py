@@ -24,7 +24,7 @@ def import_trouble(path: str, error: BaseException) -> str:
     if frames is None and isinstance(error, WindlassError):
         return str(error)
     if isinstance(error, ConfigError):
-        # The message says what to change: only the user's line is added.
+        # The message says what to change, so only the user's line is added.
         place = [frame for frame in traceback.extract_tb(frames) if not _is_machinery(frame.filename)][-1]
         return f"{error}\n({place.filename}, line {place.lineno}, while importing {path})"
     text = "".join(traceback.format_exception(type(error), error, frames, limit=-10))
@@ -60,7 +60,9 @@ _loaded: dict[str, str | None] = {}
 
 
 def loaded_in() -> str | None:
-    """The folder in which this process loaded its app, wherever its code has gone since; None before that."""
+    """The folder in which this process loaded its app, even if its code changed the folder since; None before
+    that.
+    """
     return _loaded.get("in")
 
 

@@ -1,4 +1,4 @@
-"""Processes as the system shows them: their descendants, how they ended, orphans to reap."""
+"""Processes as the system lists them: descendants, exit codes, orphans to reap."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ MARK = "WINDLASS_HANDLER_PROCESS"
 MAX_DESCENDANTS = 10_000
 MAX_ROUNDS = 100
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of this process, which say nothing about the one that it examines."""
+"""Errors that concern this process, not the examined one."""
 UNKNOWN = 255
 """The exit code of a child whose status was already collected, as in asyncio."""
 _PR_GET_CHILD_SUBREAPER = 37
@@ -52,7 +52,7 @@ def kill_marked(mark: str) -> None:
     Raises OSError if no descriptor or memory is available.
     """
     wanted = mark.encode()
-    # Until there is none: one may start another during a round.
+    # Repeat until there is none: one may start another during a round.
     for _ in range(MAX_ROUNDS):
         found = [pid for pid in _processes() if _is_marked(pid, wanted)]
         if not found:
@@ -64,7 +64,7 @@ def kill_marked(mark: str) -> None:
 
 
 def _kill_if_marked(pid: int, wanted: bytes) -> None:
-    """Kill it only if it is still that process: a pid may be reused, a descriptor of the process is not."""
+    """Kill it only if its pid is not reused: a descriptor of a process stays valid for that process."""
     descriptor = os.pidfd_open(pid)
     try:
         if _is_marked(pid, wanted):
@@ -105,7 +105,7 @@ def _processes() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """Empty if the process is gone (a zombie too) or not ours to look at."""
+    """The environment of a process; empty if it has ended (also a zombie) or belongs to another user."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError as error:
@@ -125,7 +125,7 @@ def describe_exit(code: int) -> str:
 
 
 def code_of_ended(child: int) -> int | None:
-    """Reap a child of this process: its exit code; None while it runs."""
+    """Reap a child of this process; returns its exit code, or None while it runs."""
     try:
         found, status = os.waitpid(child, os.WNOHANG)
     except ChildProcessError:
@@ -172,7 +172,7 @@ def _is_dead(pid: int) -> bool:
 
 
 def another_stderr() -> int | None:
-    """Another descriptor of our standard error, unless that is closed."""
+    """Another descriptor of this process's standard error, unless that is closed."""
     try:
         return os.dup(2)
     except OSError:

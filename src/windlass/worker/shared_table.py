@@ -1,10 +1,10 @@
-"""What a runner holds, in memory that its supervisor shares: readable when the runner is stuck, or dead.
+"""The jobs that a runner holds, in memory shared with its supervisor: readable when the runner is stuck or dead.
 
-One entry per job. Each byte has one writer, so no lock is needed: `taken` belongs to the supervisor, all else to the
-runner. An entry's state is written last when it is filled and first when it is freed.
+One entry per job. Each byte has one writer, so no lock is needed: `taken` belongs to the supervisor, all else to
+the runner. An entry's state is written last when it is filled and first when it is freed.
 
-A prefetched job changes hands like this: the supervisor sets `taken` and then looks whether the job has started;
-the runner sets `started` and then looks whether it was taken. Whatever the order, at most one of them goes on.
+A prefetched job is taken like this: the supervisor sets `taken` and then reads whether the job has started; the
+runner sets `started` and then reads whether it was taken. In any order, at most one of them goes on.
 """
 
 import mmap
@@ -25,13 +25,13 @@ _FIRST = 64  # before the entries: valid_until, tick, completed, lease, watched,
 
 
 class State(IntEnum):
-    """Where a held job is."""
+    """The state of a held job."""
 
     FREE = 0
     PREFETCHED = 1
     STARTED = 2
     ENDED = 3
-    """Its handler returned; the outcome is on its way to the store."""
+    """Its handler returned; the outcome is not durable yet."""
 
 
 MAX_STEP: Micros = SECOND // 2
@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
     since: Micros
     start_by: Micros
     deadline: Micros
-    """When the handler's timeout is over, in active time; 0: no timeout."""
+    """The end of the handler's timeout, in active time; 0: no timeout."""
 
 
 class SharedTable:
@@ -85,7 +85,7 @@ class SharedTable:
 
     @property
     def valid_until(self) -> Micros:
-        """The runner may start jobs until then, by the boot clock; written by the supervisor."""
+        """Until when the runner may start jobs, by the boot clock; written by the supervisor."""
         return self._words[0]
 
     @valid_until.setter
@@ -103,7 +103,7 @@ class SharedTable:
 
     @property
     def completed(self) -> int:
-        """Attempts that this runner has ended, in all."""
+        """How many attempts this runner has ended."""
         return self._words[2]
 
     @completed.setter
@@ -112,7 +112,7 @@ class SharedTable:
 
     @property
     def lease(self) -> int:
-        """Which of the runner's leases `valid_until` belongs to; written by the supervisor."""
+        """The number of the runner's lease to which `valid_until` belongs; written by the supervisor."""
         return self._words[3]
 
     @lease.setter
@@ -122,12 +122,13 @@ class SharedTable:
     def keep_time(self, now: Micros) -> None:
         """Record that the supervisor runs; it calls this several times a second."""
         words = self._words
-        # The sum first: a read in between sees too little active time for a moment, never too much.
+        # The sum first: a read in between returns too little active time for a moment, never too much.
         words[5] += max(0, now - words[4] - MAX_STEP) if words[4] else 0
         words[4] = now
 
     def active_time(self, now: Micros) -> Micros:
-        """The boot clock without the time in which the worker was suspended: its machine slept, or it was stopped.
+        """The boot clock without the time in which the worker was suspended: its machine slept, or it was
+        stopped.
 
         Measured by the supervisor's steps, which no handler can delay. Timeouts of handlers use this time.
         """
@@ -142,8 +143,8 @@ class SharedTable:
     def may_start(self, now: Micros) -> bool:
         """Whether the runner may start or claim jobs under the lease it knows.
 
-        After a suspension the runner may have a new lease that it has not read yet; its jobs belong to the old one,
-        and may be rescued already. `valid_until` is read first: it is written last.
+        After a suspension the runner may have a new lease that it has not read yet; its jobs belong to the old
+        one, and may be rescued already. `valid_until` is read first: it is written last.
         """
         words = self._words
         return now < words[0] and words[3] == self.serving
@@ -168,11 +169,11 @@ class SharedTable:
         return self._memory[offset + 1] == 0
 
     def end(self, index: int) -> None:
-        """Its handler has returned."""
+        """Mark the job as ended: its handler has returned."""
         self._memory[_FIRST + index * _ENTRY_SIZE] = _ENDED
 
     def free(self, index: int) -> None:
-        """The job is no longer held."""
+        """Free the entry of a job that is no longer held."""
         self._memory[_FIRST + index * _ENTRY_SIZE] = _FREE
         self._free.append(index)
 
@@ -184,7 +185,7 @@ class SharedTable:
     # Entries, as the supervisor sees them.
 
     def take(self, index: int) -> None:
-        """Take a prefetched job away from the runner; the caller checks a moment later whether it had started."""
+        """Take a prefetched job from the runner; the caller checks a moment later whether it had started."""
         self._memory[_FIRST + index * _ENTRY_SIZE + 1] = 1
 
     def held(self) -> Iterator[Entry]:

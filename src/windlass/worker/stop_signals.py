@@ -1,7 +1,7 @@
 """Signals that ask a worker to end, and which process acts on them.
 
-systemd sends SIGTERM to every process of a service, a terminal sends SIGINT and SIGHUP to its foreground group. The
-supervisor acts on them for all; processes in which handlers run take no notice until their runner stops them.
+systemd sends SIGTERM to every process of a service, a terminal sends SIGINT and SIGHUP to its foreground group.
+The supervisor acts on them for all; processes in which handlers run ignore them until their runner stops them.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ def on_sigterm(stop: Callable[[], None]) -> None:
 
 
 def ignore_in_this_process(*numbers: signal.Signals) -> None:
-    """Ignore these signals in this process; what it starts gets them as usual.
+    """Ignore these signals in this process; its children get them as usual.
 
-    By an empty function, not SIG_IGN, which every program that a handler starts would inherit.
+    This uses an empty function, because children would inherit SIG_IGN.
     """
     for number in numbers:
         signal.signal(number, _nothing)
@@ -71,7 +71,8 @@ def _let_go() -> None:
 def _restore() -> None:
     """Restore the default signals in a forked child, such as one of `multiprocessing`.
 
-    It shares our event loop's wake-up socket: a signal to the child would count as ours, and end the runner.
+    The child shares the event loop's wake-up socket: a signal to it would also arrive in this process, and end
+    the runner.
     """
     signal.set_wakeup_fd(-1)
     for number in STOP_SIGNALS:

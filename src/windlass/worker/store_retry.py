@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 MIN_PAUSE, MAX_PAUSE = 0.05, 2.0
 MAX_UNEXPECTED = 10
-"""Retries in a row after an error that is not the store's, before it is raised."""
+"""Max retries in a row after an error that is not the store's; then it is raised."""
 
 
 async def retry_until_done(doing: str, call: Callable[[], Awaitable[T]], emit: Emit, *, hopeful: bool = True) -> T:
     """The call's answer, however long the store is away: every verb is safe to repeat.
 
-    With `hopeful=False` a failure that is likely to last is raised at once.
+    With `hopeful=False` a permanent failure is raised at once.
     """
     pause, failing, unexpected = MIN_PAUSE, False, 0
     while True:
@@ -63,7 +63,7 @@ async def retry_within(
 async def repeat(
     doing: str, call: Callable[[], Awaitable[object]], emit: Emit, *, every: float, after_failure: float | None = None
 ) -> None:
-    """Call it every `every` seconds until cancelled, whatever it raises; emits the first failure, and its end."""
+    """Call it every `every` seconds until cancelled, despite errors; emits the first failure and its end."""
     failing = False
     while True:
         await asyncio.sleep(every if after_failure is None or not failing else after_failure)
@@ -80,14 +80,15 @@ async def repeat(
 
 
 class MemoryErrors:
-    """Counts MemoryErrors in a row. A few may pass with one job; more than MAX_UNEXPECTED end the process, and the
-    memory that its handlers keep is free again."""
+    """Counts MemoryErrors in a row. A few may pass with one job; more than MAX_UNEXPECTED end the process, which
+    frees the memory that its handlers keep.
+    """
 
     def __init__(self) -> None:
         self._count = 0
 
     def count(self, error: Exception) -> None:
-        """Raises the error if it is a MemoryError too many; other errors do not count."""
+        """Raise the error if it is one MemoryError too many; other errors do not count."""
         self._count += isinstance(error, MemoryError)
         if self._count > MAX_UNEXPECTED:
             raise error
@@ -115,11 +116,11 @@ class FailureReports:
         self._reported: dict[str, str] = {}
 
     def failed(self, doing: str, problem: str, *, retried: bool = True) -> None:
-        """It failed."""
+        """Note a failure."""
         if self._reported.get(doing) != problem:
             self._reported[doing] = problem
             self._emit(StoreFailed(doing=doing, problem=problem, retried=retried))
 
     def succeeded(self, doing: str) -> None:
-        """It was done."""
+        """Note a success."""
         self._reported.pop(doing, None)

@@ -41,7 +41,7 @@ def redirect_app(app: App, server: str, token: str) -> None:
 
 
 def runnable(app: App, config: WorkerConfig) -> tuple[str, ...]:
-    """The types that a worker runs; our internal types need the store itself."""
+    """The types that a worker runs; Windlass's own types need the store itself."""
     return app.registry.types if config.server else app.registry.runnable
 
 
@@ -66,7 +66,7 @@ async def with_servers_lease(config: WorkerConfig) -> WorkerConfig:
 
 
 async def ask_lease(config: WorkerConfig, stopping: asyncio.Event, emit: Emit) -> WorkerConfig | None:
-    """The same, however long the server is away; None: the worker was stopped meanwhile."""
+    """As `with_servers_lease`, however long the server is away; None if the worker was stopped meanwhile."""
     ask = partial(with_servers_lease, config)
     asking = asyncio.create_task(retry_until_done("asking the server", ask, emit, hopeful=False))
     stop = asyncio.create_task(stopping.wait())

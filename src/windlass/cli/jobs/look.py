@@ -187,7 +187,7 @@ def _of_schedule(home: App, job: Job) -> dict[str, str]:
 
 
 def next_of(schedule: Schedule) -> str:
-    """In short form."""
+    """When a schedule's next tick is due, in short form."""
     if schedule.paused:
         return "none while it is paused"
     if schedule.next_at is None:

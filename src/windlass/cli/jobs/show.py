@@ -106,7 +106,7 @@ def _key(job: Job) -> str | None:
 
 
 def _concurrency(job: Job) -> str | None:
-    """Its concurrency key, with the limits."""
+    """Its concurrency key and the limits of that key."""
     if job.concurrency_key is None:
         return None
     strict = ", in strict order" if job.key_strict else ""

@@ -129,7 +129,7 @@ def _both(schedule: Schedule, moment: datetime, away: str | None = None) -> str:
 
 
 def _there(schedule: Schedule, moment: datetime) -> str:
-    """In its own zone; an interval has none, nor has a schedule that cannot be read."""
+    """The next tick in the schedule's own zone; an interval has none, nor has a schedule that cannot be read."""
     try:
         return _clock(moment.astimezone(ZoneInfo(schedule.rules.tz)))
     except (WindlassError, KeyError, ValueError, OSError):

@@ -84,7 +84,7 @@ def _sides(left: Text, right: Text) -> Table:
 
 
 def _totals(totals: dict[str, int], width: int) -> list[Text]:
-    """As many lines as needed: a count that is cut off would be wrong."""
+    """The totals on as many lines as they need: a count that is cut off would be wrong."""
     lines = [Text(no_wrap=True, overflow="ellipsis")]
     for status in Status:
         if not totals[status] and status not in ALWAYS:

@@ -73,7 +73,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     workers: list[WorkerInfo]
     failures: list[FailureLine]
     alerts: list[Alert] = []
-    """Those of deploy/prometheus/rules.yml that would fire."""
+    """The alerts of deploy/prometheus/rules.yml that would fire."""
 
 
 class Hour:

@@ -16,7 +16,7 @@ from windlass.errors import InvalidOption
 MAX_DATA_PARENTS = 100
 """Nodes whose results one node takes."""
 MAX_DIRECT = 100
-"""Nodes that one job waits for; more are gathered by joins. Each that ends rewrites the job that waits."""
+"""Max nodes that one job waits for, since each end rewrites that job; joins gather more."""
 MAX_WATCHED = 100
 """Nodes of one condition `dead`."""
 
@@ -29,7 +29,7 @@ class Needs(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, field: str, above: Sequence["Needs"], nodes: Sequence[Node[Any]], when: When) -> Self:
-        """Of a node that waits for these."""
+        """The condition of a node that waits for these nodes."""
         if not nodes and when is not When.COMPLETED:
             raise InvalidOption(f"{field}.when", f"{when} has no effect without after=[...]")
         if when is When.DEAD and len(nodes) > MAX_WATCHED:
@@ -47,11 +47,11 @@ class Needs(msgspec.Struct, frozen=True):
         return found
 
     def and_(self, other: "Needs", node: Node[Any]) -> Self:
-        """Also what this node needs, and that it completes."""
+        """Also require another node, and that it completes."""
         return type(self)(self.completed | other.completed | 1 << node.number, self.lost | other.lost)
 
     def taking(self, field: str, params: Sequence[tuple[str, Node[Any]]], all_: Sequence["Needs"]) -> Self:
-        """Also results of these nodes; raises InvalidOption if they cannot all be there."""
+        """Also take the results of these nodes; raises InvalidOption if these results cannot all exist."""
         found = self
         for param, node in params:
             found = found.and_(all_[node.number], node)
@@ -84,7 +84,7 @@ def gate(flow: JobId, number: int, edges: Edges, queue: str, fresh: str) -> tupl
 def joined(
     flow: JobId, number: int, edges: Edges, queue: str = "default", fresh: str = ""
 ) -> tuple[list[NewJob], tuple[JobId, ...]]:
-    """The joins before a node, and the parents of its own job."""
+    """The joins before a node, and the parents of the node's own job."""
     joins: list[NewJob] = []
 
     def join(parents: Sequence[JobId], when: When, **more: Any) -> JobId:
@@ -95,7 +95,7 @@ def joined(
     data = tuple(dict.fromkeys(source for _, source in edges.data))
     waits = [node.id for node in edges.after if node.id not in data or edges.when is not When.COMPLETED]
     if edges.when is When.DEAD:
-        # As soon as one of several is lost, the first join is cancelled; the second sees it.
+        # Once one of several is lost, the first join is cancelled; the second join reads that.
         if len(waits) == 1:
             return joins, (*data, join(waits, When.DEAD, of=waits))
         every = join(waits, When.COMPLETED)
@@ -104,7 +104,7 @@ def joined(
         return joins, (*data, *waits)
     for start in range(0, len(waits), MAX_DIRECT):
         waits_for = waits[start : start + MAX_DIRECT]
-        # A node that has ended may be retried while others are waited for: the join looks at them again.
+        # A node that has ended may be retried while others are waited for, so the join reads it again.
         again = {"of": waits_for} if edges.when is When.ENDED else {}
         data = (*data, join(waits_for, edges.when, **again))
     return joins, data

@@ -143,7 +143,7 @@ class Graph:
             self._maps[node.id] = len(self._jobs) - 1
         self._needs.append(edges.needs)
         for _, source in edges.data:
-            if (place := self._maps.get(source)) is not None:  # the list of the results of a map is wanted
+            if (place := self._maps.get(source)) is not None:  # for the list of a map's results
                 ends = self._jobs[place]
                 takes = (("results", ends.parents[0]),)
                 self._jobs[place] = msgspec.structs.replace(ends, result_params=takes)
@@ -220,7 +220,7 @@ class Graph:
         jobs = [self._own_job(), *([] if is_finished else self._jobs)]
         handles = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs), self._connection)
         if handles[0].existing and self.name:
-            await self._check_same()  # it may have been stored since the check, with other nodes
+            await self._check_same()  # another process may have stored it since the check, with other nodes
         nodes = {name: node.id for name, node in self._nodes.items()}
         kinds = {name: node._returns for name, node in self._nodes.items()}
         self._handle = FlowHandle(handles[0]._home, self.id, handles[0].existing, Any, nodes, kinds)
@@ -251,12 +251,14 @@ class Graph:
         )
 
     def _digest(self) -> str:
-        """Of names, types and edges: another graph under the same name is refused. Arguments may differ."""
+        """The digest of names, types and edges: another graph under the same name is refused. Arguments may
+        differ.
+        """
         shape = [(job.id, job.type, job.parents, job.result_params, job.when_ended) for job in self._jobs]
         return sha256(msgspec.json.encode((list(self._nodes), shape))).hexdigest()[:32]
 
     async def _check_same(self) -> bool:
-        """Whether it is stored and finished; raises InvalidOption if what is stored is something else."""
+        """Whether the flow is stored and finished; raises InvalidOption if another flow is stored under its name."""
         found = (await self._enqueuer._stored([self.id], self._connection))[0]
         if found is None or not isinstance(found.payload, dict):
             return False
@@ -285,7 +287,7 @@ def _returns(job: object) -> Any:
 
 
 def _check_job(job: object, label: str, connection: object) -> None:
-    """The flow decides about ids and parents."""
+    """Refuse ids and parents, which the flow sets."""
     field = f"node {label!r}"
     if not isinstance(job, TaskJob):
         raise InvalidOption(field, f"must be a job made with task.job(...), not {type(job).__name__}")

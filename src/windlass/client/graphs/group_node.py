@@ -17,7 +17,7 @@ from windlass.errors import InvalidOption
 
 
 def group_jobs(node: Node[Any], group: Group[Any], edges: Edges, fresh: str) -> list[NewJob]:
-    """The joins before it, the jobs of the group, and the node, which completes after it."""
+    """The joins before the node, the jobs of the group, and the node's job, which completes after the group."""
     field = f"node {node.name!r}"
     if group._rules.name:
         raise InvalidOption(f"{field}.id", "cannot be given: ids follow from the name of the flow")

@@ -14,12 +14,14 @@ R = TypeVar("R")
 
 
 class FlowHandle(Handle[T], Generic[T], eq=False):
-    """An enqueued graph; it has no result of its own: `result()` waits until all nodes have ended well."""
+    """An enqueued graph. It has no result of its own: `result()` waits until every node has completed or was
+    skipped.
+    """
 
     nodes: dict[str, JobId] | None = None
-    """Their ids by name."""
+    """The ids of the nodes, by name."""
     _kinds: dict[str, Any] | None = None
-    """What they return, by name."""
+    """The result types of the nodes, by name."""
 
     def __repr__(self) -> str:
         return f"FlowHandle({self.id!r}, {len(self.nodes or ())} nodes)"

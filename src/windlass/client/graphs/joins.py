@@ -25,11 +25,11 @@ async def join_nodes(
     results: Any = None,
     value: Any = None,
 ) -> Any:
-    """Return if the node behind it may run; raise Cancel if its condition cannot be met, Snooze while that
+    """Return if the node behind the join may run; raise Cancel if its condition cannot be met, Snooze while that
     is undecided.
 
-    `all_of` is the join that completes if all nodes do: they themselves may be dropped by then. With `results`, a
-    reference to those of the members of a node, it returns them as a list; `value` it passes on.
+    `all_of` is the join that completes if all nodes do; the nodes may be dropped by then. With `results`, a
+    reference to the results of a node's members, it returns them as a list; `value` is returned as it is.
     """
     if results is not None:
         return await _as_list(Results.restore_from_json(Results, results))
@@ -50,7 +50,7 @@ async def join_nodes(
         if verdict is Verdict.CANCEL:
             raise Cancel(unmet_reason(of[0], Status.COMPLETED if jobs[0] is None else jobs[0].status))
     except StoreUnavailable:
-        pass  # it looks again
+        pass  # the join runs again after the snooze
     raise Snooze(seconds_until_next_look(ctx.job.snoozes))
 
 

@@ -29,7 +29,7 @@ from windlass.errors import InvalidInput, InvalidOption, StoreUnavailable
 from windlass.store.contract import OperatorStore
 
 PORTION = 1000
-"""Members that are enqueued at once."""
+"""Max members in one enqueue."""
 ASKED = "its map was cancelled"
 _KEPT = (
     *("queue", "priority", "delay", "run_at", "max_attempts", "timeout", "expires", "expires_at"),
@@ -105,12 +105,12 @@ async def map_items(
         if done >= len(items):
             return Results(home, group, len(items)).reference()
     except StoreUnavailable:
-        pass  # it looks again; ids are derived, so members are not added twice
+        pass  # the watching job runs again; ids are derived, so members are not added twice
     raise Snooze(seconds_until_next_look(ctx.job.snoozes))
 
 
 async def _ended(operator: OperatorStore, group: JobId, size: int) -> tuple[int, str | None]:
-    """How many members have completed, and why that is not enough, if one is lost."""
+    """How many members have completed, and, if one is lost, the reason."""
     async for ids in member_ids(operator, group, LOST):
         for job in await operator.get(ids[:1]):
             if job is not None and job.status in LOST:
@@ -143,9 +143,10 @@ async def _ends_of(operator: OperatorStore, ids: list[JobId]) -> list[MemberStat
 async def _add(
     home: Any, ctx: Context, group: JobId, type_: str, items: Sequence[Any], payload_of: Any, options: dict[str, Any]
 ) -> None:
-    """All are made before the first is stored: an element that does not fit the task adds nothing.
+    """Add a member for each element. All jobs are made before the first is stored, so a bad element adds nothing.
 
-    A process without the task, such as a server of REST workers, cannot tell: there the worker refuses it.
+    A process without the task, such as a server of REST workers, cannot check elements; there the worker refuses
+    them.
     """
     task = home.tasks.get(type_)
     fields = {**options, **({"tags": tuple(options["tags"])} if "tags" in options else {})}
@@ -167,7 +168,7 @@ async def _add(
 
 
 async def _check_wanted(operator: OperatorStore, ctx: Context, group: JobId) -> None:
-    """If the flow was cancelled meanwhile, cancel the members that were added after that too."""
+    """Cancel the members that were added after the flow was cancelled."""
     own = (await operator.get([ctx.job.id]))[0]
     if own is None or own.cancel_requested:
         await cancel_members(operator, group, ALIVE, ASKED)

@@ -22,11 +22,11 @@ async def member_ids(operator: OperatorStore, flow: JobId, status: Sequence[Stat
         after = ids[-1]
         yield [id_ for id_ in ids if member_index(flow, id_) is not None]
         if len(ids) < PAGE:
-            return  # jobs that end meanwhile would make every further page a walk over all live nodes
+            return  # Jobs end meanwhile, so every further page would walk over all live nodes.
 
 
 async def member_jobs(operator: OperatorStore, flow: JobId, status: Sequence[Status]) -> AsyncIterator[list[Job]]:
-    """The same, as jobs."""
+    """The jobs of the nodes and joins with one of these statuses."""
     async for ids in member_ids(operator, flow, status):
         yield [job for job in await operator.get(ids) if job is not None]
 
@@ -40,7 +40,7 @@ async def count_nodes(operator: OperatorStore, flow: JobId, status: Sequence[Sta
 
 
 async def dropped_nodes(operator: OperatorStore, flow: JobId, nodes: int) -> dict[JobId, str | None]:
-    """Nodes that are not kept, of a flow without live ones, and how they had ended; None: that is unknown."""
+    """The dropped nodes of a flow without live nodes, and how they ended; None if that is unknown."""
     kept = {id_ async for ids in member_ids(operator, flow, tuple(FINISHED)) for id_ in ids}
     missing = [id_ for number in range(nodes) if (id_ := node_id(flow, number)) not in kept]
     found: dict[JobId, str | None] = {}
@@ -51,7 +51,7 @@ async def dropped_nodes(operator: OperatorStore, flow: JobId, nodes: int) -> dic
 
 
 async def first_lost(operator: OperatorStore, flow: JobId) -> str | None:
-    """Why the flow is lost: a node is dead, or was cancelled, and not with another; None if it is not lost."""
+    """Why the flow is lost: a node is dead, or was cancelled for a reason of its own; None if it is not lost."""
     async for jobs in member_jobs(operator, flow, (Status.DEAD, Status.CANCELLED)):
         causes = await _causes(operator, flow, jobs)
         for job in jobs:
@@ -61,7 +61,7 @@ async def first_lost(operator: OperatorStore, flow: JobId) -> str | None:
 
 
 async def _causes(operator: OperatorStore, flow: JobId, jobs: Sequence[Job]) -> dict[JobId, JobId | None]:
-    """The jobs of the graph with which these were cancelled; None: with none.
+    """The jobs of the graph that caused the cancellation of these; None for those without such a job.
 
     Between a node that is a group or a map and that job are the jobs of the group.
     """
@@ -74,14 +74,14 @@ async def _causes(operator: OperatorStore, flow: JobId, jobs: Sequence[Job]) -> 
 
 
 class Skips:
-    """Which cancelled jobs of a graph are skipped; each comes after those that it waits for."""
+    """Finds the skipped jobs among the cancelled ones of a graph; parents are checked before their dependents."""
 
     def __init__(self, operator: OperatorStore, flow: JobId) -> None:
         self._operator, self._flow = operator, flow
         self._skipped: set[JobId] = set()
 
     async def among(self, jobs: Sequence[Job]) -> set[JobId]:
-        """Those of these jobs whose own condition, or one above them, cannot be met."""
+        """The jobs among these whose own condition, or one above them, cannot be met."""
         causes = await _causes(self._operator, self._flow, jobs)
         for job in jobs:
             if job.status is Status.CANCELLED and (is_unmet(job.reason) or causes.get(job.id) in self._skipped):

@@ -11,7 +11,7 @@ MAX_STEPS = 10_000
 
 
 async def is_skipped(operator: OperatorStore, job: Job) -> bool:
-    """Whether it is cancelled because a condition, its own or one above it, cannot be met."""
+    """Whether the job is cancelled because its own condition, or one above it, cannot be met."""
     for _ in range(MAX_STEPS):
         if job.status is not Status.CANCELLED:
             return False

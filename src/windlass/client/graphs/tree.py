@@ -118,12 +118,12 @@ class _Shape:
         return "group" if self._type(job) == GROUP_TYPE else self._type(job)
 
     def _adds(self, job: Job) -> Job | None:
-        """The job that has the members of this node, if it is a map or a group."""
+        """The job that has the members of this node, if the node is a map or a group."""
         number = node_number(self._flow, job.id)
         return None if number is None else self._maps.get(map_id(self._flow, number))
 
     def _type(self, job: Job) -> str:
-        """Of a map, the type of its members."""
+        """The type of a node; of a map, the type of its members."""
         adds = self._adds(job)
         mapped = adds.payload.get("type") if adds is not None and isinstance(adds.payload, dict) else None
         return str(mapped) if mapped else job.type if adds is None else adds.type
@@ -134,7 +134,7 @@ class _Shape:
         return self._through(job.parents, When.COMPLETED)
 
     def _through(self, parents: Sequence[JobId], when: When) -> Iterator[FlowEdge]:
-        """The nodes that these jobs are, or that joins among them stand for."""
+        """The nodes behind these jobs; a join is replaced by the nodes that it joins."""
         for id_ in parents:
             if id_ in self._names:
                 yield FlowEdge(self._names[id_], str(when))

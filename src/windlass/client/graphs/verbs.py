@@ -21,7 +21,7 @@ from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter
 
 MAX_RETRIED = 50
-"""Jobs in one call: a store may need several statements for each."""
+"""Max jobs in one call: a store may need several statements for each."""
 AT_WORK = (Status.RUNNING, Status.PENDING, Status.FAILED, Status.SCHEDULED)
 
 
@@ -50,7 +50,7 @@ def graph_record(job: Job) -> Flow:
 
 
 async def describe_graph(operator: OperatorStore, job: Job) -> Flow:
-    """With the exact counts of its nodes, and what holds it up."""
+    """The flow with the exact counts of its nodes, and the node that holds it up."""
     completed, dead = [await count_nodes(operator, job.id, (each,)) for each in (Status.COMPLETED, Status.DEAD)]
     cancelled, skipped = await _count_cancelled(operator, job.id)
     flow = graph_record(job)
@@ -61,7 +61,7 @@ async def describe_graph(operator: OperatorStore, job: Job) -> Flow:
 
 
 async def _count_cancelled(operator: OperatorStore, flow: JobId) -> tuple[int, int]:
-    """Nodes that are cancelled, and those of them that are skipped."""
+    """How many nodes are cancelled, and how many of them are skipped."""
     skips = Skips(operator, flow)
     cancelled = skipped = 0
     async for jobs in member_jobs(operator, flow, (Status.CANCELLED,)):
@@ -73,7 +73,7 @@ async def _count_cancelled(operator: OperatorStore, flow: JobId) -> tuple[int, i
 
 
 async def _held_up_by(operator: OperatorStore, flow: JobId) -> JobId | None:
-    """The first node that is at work, or else the first that waits."""
+    """The first running node, or else the first waiting one."""
     for status in (AT_WORK, (Status.BLOCKED,)):
         found = await operator.select(JobFilter(parent=flow, status=status), 1, before_member(flow, 0))
         if found:
@@ -82,7 +82,7 @@ async def _held_up_by(operator: OperatorStore, flow: JobId) -> JobId | None:
 
 
 async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> None:
-    """Cancel the live nodes, those that wait first, except those that run when others have ended, however."""
+    """Cancel the live nodes, waiting ones first, except those that run after any end of their parents."""
     await operator.cancel([flow], reason)
     ids = [id_ async for page in member_ids(operator, flow, ALIVE) for id_ in page]
     for start in range(len(ids), 0, -PAGE):
@@ -106,7 +106,7 @@ def _group_of(flow: JobId, job: Job) -> JobId | None:
 
 
 async def retry_graph(store: Store, flow: Job) -> None:
-    """Run the dead and cancelled nodes again, those before others first; skipped ones stay."""
+    """Run the dead and cancelled nodes again, parents before dependents; skipped ones stay."""
     operator, skips = store.operator, Skips(store.operator, flow.id)
     async for jobs in member_jobs(operator, flow.id, LOST):
         skipped = await skips.among(jobs)
@@ -127,7 +127,7 @@ async def _retry_node(store: Store, group: JobId) -> None:
 
 
 def _levels(flow: JobId, jobs: Sequence[Job]) -> list[list[Job]]:
-    """In the order of the graph, so that a job is retried in a later call than those that it waits for."""
+    """The jobs in levels, so that each is retried in a later call than its parents."""
     levels: dict[JobId, int] = {}
     found: list[list[Job]] = []
     for job in jobs:

@@ -1,7 +1,7 @@
-"""The job that a graph is: it ends when all of its nodes have.
+"""The job of a graph: it ends when all of its nodes have ended.
 
-Like a group it is a scheduled job; ends of nodes wake it (`client/groups/ends.py`), and without that it looks
-by itself, at growing intervals.
+Like a group it is a scheduled job; ends of nodes wake it (`client/groups/ends.py`), and it also runs by itself at
+growing intervals.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ async def watch_flow(ctx: Context, flow: str, nodes: int, jobs: int, name: str =
         done = await count_nodes(operator, flow, (Status.COMPLETED,))
         await ctx.progress(done, nodes)
         if done >= nodes:
-            return  # each was read as completed: the common case needs no more reads
+            return  # Every node was read as completed: the common case needs no more reads.
         if await first_live(operator, flow) is None:
             dropped = await dropped_nodes(operator, flow, nodes)
             if None not in dropped.values() or _age(ctx) >= stored_within(jobs):
@@ -33,7 +33,7 @@ async def watch_flow(ctx: Context, flow: str, nodes: int, jobs: int, name: str =
                     raise Cancel(lost)
                 return
     except StoreUnavailable:
-        pass  # it looks again, as if nothing were known
+        pass  # the next run starts without what this one knows
     raise Snooze(seconds_until_next_look(ctx.job.snoozes))
 
 
@@ -44,6 +44,6 @@ def _age(ctx: Context) -> Micros:
 
 
 def _lost_before(dropped: Mapping[JobId, str | None]) -> str | None:
-    """The reason of a flow with a dropped node that was dead; a cancelled one may have been skipped."""
+    """Why the flow is lost to a dropped node that was dead; a dropped cancelled node may have been skipped."""
     dead = next((id_ for id_, outcome in dropped.items() if outcome == Status.DEAD), None)
     return None if dead is None else node_ended_reason(dead, None, Status.DEAD, "it is not kept any more")

@@ -11,7 +11,7 @@ LOCK_SECONDS = 0.002
 
 
 class AddLock:
-    """Lets one add run at a time, on an event loop in the order of the calls, which is that of the members."""
+    """Serializes adds, on an event loop in the order of the calls, which is also the order of the members."""
 
     def __init__(self) -> None:
         self._of_threads = lock()

@@ -12,9 +12,9 @@ BATCH = 500
 
 
 async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> None:
-    """Cancel the group, its members, and what follows it, except `always`; the members of a map too.
+    """Cancel the group, its members (also those of a map), and its callbacks except `always`.
 
-    `then` comes before the group: an attempt that has just looked may complete the group meanwhile.
+    `then` is cancelled before the group: an attempt that has just counted may complete the group meanwhile.
     """
     await operator.cancel([watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)], reason)
     await operator.cancel([group], reason)
@@ -42,7 +42,7 @@ async def _cancel_behind(operator: OperatorStore, group: JobId, status: tuple[St
 
 
 async def own_jobs_before(operator: OperatorStore, group: JobId, jobs: list[Job]) -> list[Job]:
-    """The parents of these jobs that belong to this group; not another job that has their key."""
+    """The parents of these jobs that belong to this group; other jobs with their key do not."""
     parents = list(dict.fromkeys(parent for job in jobs for parent in job.parents))
     found = [job for job in await operator.get(parents) if job is not None] if parents else []
     return [job for job in found if job.flow == group]

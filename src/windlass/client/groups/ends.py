@@ -27,7 +27,7 @@ PAUSE = 0.01
 afterwards: it may have looked before the last member ended.
 """
 LOST_PAUSE = 1.0
-"""Seconds between two wakes of a group for lost members: with `need`, it counts members at each."""
+"""Seconds between two wakes of a group for lost members: with `need`, each wake counts members."""
 MAX_WAKES = 500
 MAX_KNOWN = 1000
 
@@ -58,7 +58,7 @@ class GroupEnds:
         self._live: dict[JobId, JobId] = {}
         """By group, an id before the live member that the last read found: members before it have ended."""
         self._resting: dict[JobId, bool] = {}
-        """Groups that were just woken for a lost member, and whether there were more since."""
+        """Groups that were just woken for a lost member, and whether more were lost since."""
         self._added = asyncio.Event()
         self.quiet = asyncio.Event()
         self.quiet.set()
@@ -69,7 +69,7 @@ class GroupEnds:
         return not self._touched and not self._to_wake
 
     def note(self, ended: Iterable[tuple[Claimed | Job, Status]]) -> None:
-        """Note durable outcomes. A job without a parent and a flow costs two comparisons."""
+        """Note durable outcomes. For a job without a parent and a flow this is two comparisons."""
         for job, status in ended:
             if (job.parent is not None or job.flow is not None) and status in FINISHED:
                 self._ended(job, status)
@@ -89,7 +89,7 @@ class GroupEnds:
         elif job.parent is not None and is_member_id(job.parent, job.id):
             self._touched[job.parent] = self._touched.get(job.parent, False) or is_lost
         if is_lost and job.flow is not None and _may_hold_up(job.flow, job.id):
-            # Its dependents, such as a node or a member that stands for it, were cancelled with it, and no process
+            # Its dependents, such as a node or a member that represents it, were cancelled with it, and no process
             # reports their ends.
             self._touched[job.flow] = True
         if self._touched or self._to_wake:
@@ -97,7 +97,7 @@ class GroupEnds:
             self._added.set()
 
     def begin_after(self, job: Job) -> None:
-        """Look for a live member behind this one first: those before it may be many that have ended too."""
+        """Search for a live member after this one first: many before it may have ended too."""
         if job.parent is not None and is_member_id(job.parent, job.id):
             self._live[job.parent] = job.id
 
@@ -108,7 +108,7 @@ class GroupEnds:
             try:
                 await self.check()
             except StoreUnavailable as error:
-                # The groups look by themselves later.
+                # The groups run again by themselves later.
                 self._touched, self._to_wake = {}, {}
                 self._emit(StoreFailed(doing="waking groups", problem=str(error), retried=False))
             if self.idle:
@@ -117,7 +117,7 @@ class GroupEnds:
             await asyncio.sleep(PAUSE)
 
     async def check(self) -> None:
-        """Read the noted groups, and wake the jobs that have to look."""
+        """Read the noted groups, and wake the jobs that may have to end."""
         touched, self._touched = self._touched, {}
         for group, lost in touched.items():
             over = not self._holds(group) and not await self._has_live(group)
@@ -129,14 +129,14 @@ class GroupEnds:
             await self._wake()
 
     async def _has_live(self, group: JobId) -> bool:
-        """Read from the member on that was live last time; the group itself finds an earlier one that was retried."""
+        """Read from the member that was live last time; the group itself finds an earlier one that was retried."""
         found = await first_live(self._operator, group, self._live.pop(group, None))
         if found is not None:
             _remember(self._live, group, before(found))
         return found is not None
 
     def _wake_for_lost(self, group: JobId) -> None:
-        """Wake it at once for the first lost member, and once after a pause for all that follow."""
+        """Wake the group at once for the first lost member, and once after a pause for all later ones."""
         if not self._lost_pause or group not in self._resting:
             self._to_wake[group] = 0
         if self._lost_pause:
@@ -153,7 +153,7 @@ class GroupEnds:
             self._added.set()
 
     async def _wake(self) -> None:
-        """Make them due now. One that is running may have looked too early, and is woken again afterwards."""
+        """Make the jobs due now. One that is running may have counted too early, so it is woken again afterwards."""
         tries, self._to_wake = self._to_wake, {}
         groups = [
             job.id for job in await self._operator.get(list(tries)) if job is not None and job.type in WATCHER_TYPES
@@ -164,7 +164,7 @@ class GroupEnds:
 
 
 def _may_hold_up(flow: JobId, id_: JobId) -> bool:
-    """Whether a group or graph may wait for a job of it; callbacks run when it has ended."""
+    """Whether a group or graph may wait for a job of this group; callbacks run when it has ended."""
     return flow != id_ and is_group_id(flow) and not is_role_id(flow, id_)
 
 

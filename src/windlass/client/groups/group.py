@@ -114,7 +114,7 @@ class Group(Generic[T]):
         return stream.handle
 
     def _stream(self, connection: object) -> OpenGroup[T] | None:
-        """An open group, if there may be more members than one portion; else all members are read now."""
+        """An open group if there may be more members than one portion; else all members are read now."""
         if self._source is None:
             return None
         if connection is not None:
@@ -128,7 +128,7 @@ class Group(Generic[T]):
         return self._streamed
 
     def _next_portion(self) -> list[Part]:
-        """The next members of a stream: the first portion is read already.
+        """The next members of a stream; the first portion is read already.
 
         A later one ends after TOUCH_SECONDS: a group to which nothing is added for an hour is abandoned.
         """
@@ -157,7 +157,7 @@ class Group(Generic[T]):
         return Plan(self.id, self._rules, self._callbacks, before)
 
     def _linked(self, before: JobId | None = None, *, as_list: bool = False) -> Linked:
-        """All jobs of it, of which each comes after those that it depends on."""
+        """All jobs of the group, each after those that it depends on."""
         self._read_all()
         check_need(self._rules.need, len(self._parts))
         plan = self._plan(before)
@@ -167,7 +167,7 @@ class Group(Generic[T]):
         return Linked(jobs, plan.end)
 
     async def _unstored(self, connection: object = None) -> list[NewJob]:
-        """Its jobs, without those that need not be stored again; raises InvalidOption if its name is taken."""
+        """The jobs that must be stored; raises InvalidOption if the group's name is taken."""
         jobs = list(self.jobs or self._linked().jobs)
         check_no_previous(jobs)
         if not self._rules.name:
@@ -196,7 +196,7 @@ class Group(Generic[T]):
         return next(iter(kinds.values())) if len(kinds) == 1 else Any
 
     async def _check_same(self, connection: object) -> bool:
-        """Whether it is stored and finished; raises InvalidOption if what is stored is something else."""
+        """Whether the group is stored and finished; raises InvalidOption if another one is stored under its name."""
         found = (await self._enqueuer._stored([self.id], connection))[0]
         if found is None:
             return False

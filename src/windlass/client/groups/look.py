@@ -1,4 +1,4 @@
-"""One look at the members of a group: whether all have ended, and whether too many are lost."""
+"""One count of the members of a group: whether all have ended, and whether too many are lost."""
 
 from datetime import datetime
 
@@ -26,7 +26,7 @@ ANY_NUMBER = 1 << 40
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What earlier looks counted: members from the first on that have ended, and how many of them are lost."""
+    """The result of earlier counts: how many members from the first on have ended, and how many of these are lost."""
 
     done: int = 0
     lost: int | None = None
@@ -34,7 +34,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look found."""
+    """The result of one count."""
 
     ended: bool = False
     """No member is live, and none can be added."""
@@ -50,7 +50,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look:
-    """Looks at one group for one of its callbacks."""
+    """Counts the members of one group for one of its callbacks."""
 
     def __init__(self, store: Store, group: GroupPayload, opening: Opening | None, age: Micros) -> None:
         """`opening` is None if the group was never open, or its document is not kept any more."""
@@ -62,7 +62,7 @@ class Look:
         self._size = group.size if not group.open else None if opening is None else opening.size
 
     async def run(self, known: Known) -> Seen:
-        """Go on behind what is known."""
+        """Continue after the members that earlier counts covered."""
         allowed = self._allowed(self._size if self.sealed else None)
         grows = await self._grows(allowed)
         allowed = ANY_NUMBER if grows else allowed
@@ -77,7 +77,7 @@ class Look:
             return Seen(known=now_known, size=self._size, reason=walk.reason, expires_at=walk.expires_at)
         one_look = self._size is not None and not start.done and not grows
         if one_look and not await has_added(self._operator, self._group.group):
-            # All of them were seen in this look: the common case needs no more reads.
+            # This count covered all of them: the common case needs no more reads.
             return Seen(ended=True, known=now_known, size=walk.done)
         if (live := await first_live_outside(self._operator, self._group.group, start.done, walk.done)) is not None:
             index = member_index(self._group.group, live)
@@ -94,13 +94,13 @@ class Look:
         return None if self._role is Role.ALWAYS else allowed_losses(self._group.need, size)
 
     async def _grows(self, allowed: int | None) -> bool:
-        """Whether members add members, or have to: how many may be lost is known when all have ended."""
+        """Whether members add members, or must: how many may be lost is known only when all have ended."""
         if allowed is None or self._group.need is None:
             return False
         return allowed < 0 or await has_added(self._operator, self._group.group)
 
     async def _ended(self, walk: Walk, known: Known) -> Seen:
-        """Every member that is stored has ended; members that members added are counted twice.
+        """Whether every stored member has ended; members that members added are counted twice.
 
         A member is added before the one that adds it ends. So if both counts are equal, and none was live between
         them, none is missing, also where queues are read one after the other.
@@ -120,7 +120,7 @@ class Look:
         return Seen(ended=reason is None, reason=reason, known=known, size=size, added=added)
 
     async def _lost_added(self, allowed: int | None, walk: Walk) -> str | None:
-        """Why the group is lost, if it is because of members that were added, or retried after they were counted."""
+        """Why the group is lost because of members that were added, or retried after they were counted; else None."""
         group = self._group.group
         if allowed is None:
             return None
@@ -136,5 +136,5 @@ class Look:
 
 
 async def opening_of(store: Store, group: GroupPayload) -> Opening | None:
-    """Read only for groups that may have one."""
+    """The document of the group, read only if it may have one."""
     return await read_opening(store, group.group) if group.open or group.within else None

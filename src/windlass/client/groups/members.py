@@ -13,7 +13,7 @@ from windlass.store.records import JobFilter
 
 PAGE = 1000
 MAX_COUNTED = 50_000
-"""Members that one statement counts."""
+"""Max members that one statement counts."""
 MAX_AHEAD = 10
 """Pages of lost members that are read behind a live one."""
 MAX_FOREIGN = 10
@@ -31,7 +31,7 @@ async def first_live(
 
 
 async def first_live_outside(operator: OperatorStore, group: JobId, start: int, end: int) -> JobId | None:
-    """The same, without members of these indexes, which the caller has just read."""
+    """The live member with the lowest id, except those with these indexes, which the caller has just read."""
     found = await first_live(operator, group, before=member_id(group, start)) if start else None
     return found or await first_live(operator, group, after=before_member(group, end))
 
@@ -43,7 +43,7 @@ async def first_lost(operator: OperatorStore, group: JobId, after: JobId | None 
 
 
 async def lost_reason(operator: OperatorStore, group: JobId, id_: JobId) -> str | None:
-    """The reason of a group that this member ended; None, if it is live again."""
+    """Why this member makes its group lost; None if it is live again."""
     job = (await operator.get([id_]))[0]
     if job is None or job.status not in LOST:
         return None
@@ -57,7 +57,7 @@ async def _first(
     after: JobId | None,
     before: JobId | None = None,
 ) -> JobId | None:
-    """Read one at a time: a store may have to read every child to find a second one.
+    """The first such member, read with a limit of 1: a store may have to read every child to find a second one.
 
     Ids of members sort before those of callbacks, which are children of the group too.
     """
@@ -83,14 +83,14 @@ async def pages_of(
 
 
 class Walk:
-    """Counts members from the first on, as far as all of them have ended."""
+    """Counts members from the first up to the first live one."""
 
     def __init__(
         self, operator: OperatorStore, group: JobId, size: int | None, *, allowed: int | None, age: Micros
     ) -> None:
-        """At most `allowed` members may be lost; None: any number, and they are not counted.
+        """At most `allowed` members may be lost; None means any number, and lost ones are not counted.
 
-        Without a size it ends at the first index that is not stored. `age` is that of the group.
+        Without a size the walk ends at the first index that is not stored. `age` is the age of the group.
         """
         self._operator, self._group = operator, group
         self._stored = age >= stored_within(size or 0)
@@ -106,7 +106,7 @@ class Walk:
         """When the live member at which it stopped expires, if it waits and does."""
 
     async def run(self, done: int = 0, lost: int = 0) -> bool:
-        """Go on behind those that are known; returns whether all members have ended, or the group is lost."""
+        """Continue after the known members; returns whether all members have ended, or the group is lost."""
         self.done, self.lost, self.reason = done, lost, None
         most = MAX_MEMBERS if self._size is None else self._size
         if self._size is not None and most - done > PAGE:
@@ -122,7 +122,7 @@ class Walk:
         return self.done >= most or self.reason is not None
 
     async def _count_completed(self, most: int) -> None:
-        """Up to the first that is live, many at once, as long as all of them completed and are kept."""
+        """Count completed members in bulk, up to the first that is live, lost or dropped."""
         while (left := min(MAX_COUNTED, most - self.done)) > PAGE:
             start, before = before_member(self._group, self.done), member_id(self._group, self.done + left)
             found = await self._operator.count_completed(self._group, start, before)
@@ -138,7 +138,7 @@ class Walk:
         return default if found is None else found
 
     async def _count_ended(self, most: int) -> None:
-        """One page: where none may be lost, up to the first that did not complete."""
+        """Count one page; if none may be lost, up to the first that did not complete."""
         first, start = self.done, before_member(self._group, self.done)
         counted = (Status.COMPLETED,) if self._allowed == 0 else ENDED
         end = member_id(self._group, min(first + PAGE, most))
@@ -164,7 +164,7 @@ class Walk:
         return None if self._allowed is None else max(0, self._allowed - self.lost)
 
     async def _step(self, most: int) -> None:
-        """The member at which the walk stopped: it is live, lost, dropped, or has ended meanwhile."""
+        """Classify the member at which the walk stopped: live, lost, dropped, or ended meanwhile."""
         job = (await self._operator.get([member_id(self._group, self.done)]))[0]
         if job is not None:
             self.expires_at = job.expires_at if job.status in WAITING else None
@@ -180,7 +180,7 @@ class Walk:
                 return
 
     async def _pass(self, state: MemberState, status: Status | None) -> None:
-        """Go on behind this member, unless it is live, or one too many is lost."""
+        """Continue after this member, unless it is live or exceeds the allowed losses."""
         if state is MemberState.LIVE:
             await self._look_ahead()
             return
@@ -228,7 +228,7 @@ async def has_added(operator: OperatorStore, group: JobId) -> bool:
 
 
 async def count_added(operator: OperatorStore, group: JobId, status: tuple[Status, ...], after: JobId) -> int:
-    """Members behind an id with one of these statuses."""
+    """How many members after an id have one of these statuses."""
     found = 0
     async for ids in pages_of(operator, group, status, after):
         found += len(ids)

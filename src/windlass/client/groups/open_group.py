@@ -54,15 +54,15 @@ class OpenGroup(Generic[T]):
         self._enqueuer, self._plan, self._returns = enqueuer, plan, returns
         self.id = plan.id
         self.size = 0
-        """Members that were added here."""
+        """How many members this object added."""
         self.existing = False
         """Whether the group existed before."""
         self._sealed = False
         self._over = False
-        """Whether it had completed: members that are dropped since would run again."""
+        """Whether it had completed: members dropped since then would run again."""
         self._begun = False
         self._uncertain: list[Part] = []
-        """Members of an add that was interrupted, or whose answer is lost: they may be stored at the next indexes."""
+        """Members of an add that was interrupted or whose answer was lost; they may be stored at the next indexes."""
         self._adding = AddLock()
         self._touched = time.monotonic()
         self._home: Any = enqueuer
@@ -101,14 +101,14 @@ class OpenGroup(Generic[T]):
         )
 
     async def _settle_uncertain(self) -> None:
-        """Store members that may be stored: their ids are the same, so none is stored twice."""
+        """Store the uncertain members again: their ids are the same, so none is stored twice."""
         try:
             await self._add(self._uncertain)
         except EnqueueUnknown as error:
             problem = "nothing was stored, as an earlier add may still be incomplete"
             raise EnqueueFailed(f"{problem}: {error}") from error
         except REFUSED:
-            self._uncertain = []  # so they are not stored, and never will be
+            self._uncertain = []  # they are not stored, and never will be
             raise
 
     async def _add(self, jobs: list[Part]) -> list[Handle[Any]]:
@@ -138,7 +138,7 @@ class OpenGroup(Generic[T]):
         refused: WindlassError | None = None
         try:
             await self._settle_uncertain()
-        except (*REFUSED, NotAllowedNow) as error:  # raised once the others are sealed
+        except (*REFUSED, NotAllowedNow) as error:  # raised after the other groups are sealed
             refused = error
         if not self._begun:
             if not self._plan.callbacks:
@@ -195,7 +195,7 @@ class OpenGroup(Generic[T]):
         return self._plan.frame(queue_of(parts, self._plan.callbacks), None)
 
     async def _check_open(self, store: Store, size: int, *, stored: bool) -> None:
-        """Refuse more members of a sealed group, and of a lost one with `rest="cancel"`."""
+        """Refuse members for a sealed group, and for a lost one with `rest="cancel"`."""
         if not stored:
             return
         if time.monotonic() - self._touched > TOUCH_SECONDS:
@@ -209,7 +209,7 @@ class OpenGroup(Generic[T]):
             raise NotAllowedNow("add a member to", self.id, group.status)
 
     async def _store(self, jobs: list[NewJob], parts: Sequence[Part] = ()) -> list[Handle[Any]]:
-        """Store the jobs of these members; if it raises and they may be stored, they are kept as uncertain."""
+        """Store the jobs of these members. If the call raises and they may be stored, they are kept as uncertain."""
         jobs = await without_stored(self._enqueuer, jobs) if self._plan.rules.name else jobs
         before, self._uncertain = self._uncertain, list(parts)
         try:
@@ -225,18 +225,18 @@ class OpenGroup(Generic[T]):
         return handles
 
     async def _met(self) -> None:
-        """Another producer has stored the group since this one looked for it; it may be something else."""
+        """Check what another producer stored under this id since the first read; it may be another group."""
         self.existing = True
         found = (await self._enqueuer._stored([self.id]))[0]
         if found is not None:
             self._check_same(found)
 
     async def _afailed(self) -> None:
-        """The block raised: a group that has no name cannot be continued."""
+        """Cancel a group without a name after its block raised, since no program can continue it."""
         async with self._adding:
             if self._plan.rules.name or not (self._begun or self._uncertain):
                 return
-            # It is abandoned later; the error of the block is raised.
+            # The coordinator abandons it later; the error of the block is raised.
             with contextlib.suppress(StoreUnavailable, EnqueueFailed, EnqueueUnknown):
                 await self._abandon()
 
@@ -276,7 +276,7 @@ class OpenGroup(Generic[T]):
 
 
 def _contents(jobs: list[NewJob]) -> list[tuple[Any, ...]]:
-    """Their fields: a job of a task has the task besides, which is another object for each `using(...)`."""
+    """The fields of a job, without its task object, which differs for each `using(...)`."""
     return [tuple(getattr(job, name) for name in NewJob.__struct_fields__) for job in jobs]
 
 

@@ -1,6 +1,6 @@
 """The document of an open group, with its size once it is sealed; also of a retried group with a time limit.
 
-That of an open group is stored before the group, so a group without one has outlived it, and counts as sealed.
+The document is stored before the group, so a group without one has outlived it, and counts as sealed.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ class Opening(msgspec.Struct, frozen=True):
     size: int | None = None
     """How many members its producer added; None: it is not sealed."""
     abandoned: bool = False
-    """Whether it was sealed without its producer."""
+    """Whether a watching job sealed it for its producer."""
     since: Micros = 0
-    """When its time began anew, because it was retried; 0: with its enqueue."""
+    """When a retry restarted its time; 0: its time began with its enqueue."""
 
 
 async def read_opening(store: Store, group: JobId) -> Opening | None:
@@ -36,11 +36,11 @@ async def read_opening(store: Store, group: JobId) -> Opening | None:
 
 
 async def begin_group(store: Store, group: JobId) -> Job | None:
-    """The job of the group, if it is stored; else its document is now that of a new group.
+    """The job of the group, if it is stored; else the document is replaced by that of a new group.
 
     A seal is written after its group is stored. The document is read first, so one without a group is that of an
-    earlier group with this name, or of a producer that begins the same one at this moment. Only what was read is
-    replaced: if that producer has stored and sealed the group meanwhile, its seal stays.
+    earlier group with this name, or of a producer that begins the same group at this moment. Only what was read
+    is replaced: if that producer has stored and sealed the group meanwhile, its seal stays.
     """
     while True:
         (known,) = await store.documents.get(KIND, [group])
@@ -54,14 +54,14 @@ async def begin_group(store: Store, group: JobId) -> Job | None:
 
 
 async def open_group(store: Store, group: JobId) -> Opening:
-    """Add the document of a group that is not stored yet; returns that of another producer, if there is one."""
+    """Add the document of a group that is not stored yet; returns another producer's document if there is one."""
     opening = Opening(await _now(store))
     found = await store.documents.add(KIND, group, _text(opening), KEEP)
     return opening if found is None else msgspec.json.decode(found.data, type=Opening)
 
 
 async def touch_group(store: Store, group: JobId) -> None:
-    """Record that its producer is alive."""
+    """Record that the producer is alive."""
     now = await _now(store)
     await _change(store, group, lambda known: msgspec.structs.replace(known, touched=now))
 
@@ -90,7 +90,7 @@ async def restart_time(store: Store, group: JobId, size: int | None) -> None:
 async def _change(
     store: Store, group: JobId, change: Callable[[Opening], Opening], *, sealed: bool = False
 ) -> Opening:
-    """Compare-and-set, repeated after a concurrent change; a sealed one is left as it is, unless `sealed`."""
+    """Compare-and-set, repeated after a concurrent change; a sealed group stays as it is, unless `sealed`."""
     while True:
         (found,) = await store.documents.get(KIND, [group])
         if found is None:

@@ -33,7 +33,7 @@ Callbacks = Mapping[Role, TaskJob[Any]]
 
 
 class Linked(NamedTuple):
-    """The jobs of a chain or a group, and the one that has its result."""
+    """The jobs of a chain or a group, and the job that has its result."""
 
     jobs: list[NewJob]
     end: JobId
@@ -63,7 +63,7 @@ Part = TaskJob[Any] | ChainPart
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """How a group ends, as it was asked for."""
+    """The options that say how a group ends."""
 
     name: str = ""
     need: Need = None
@@ -89,7 +89,7 @@ class Plan:
         return callback_id(self.id, Role.THEN) if Role.THEN in self.callbacks else self.id
 
     def frame(self, queue: str, size: int | None, *, as_list: bool = False) -> list[NewJob]:
-        """All but the members; without a size it is open. `queue` is for those without a callback."""
+        """All jobs but the members; without a size the group is open. `queue` is used for jobs without a callback."""
         roles = [role for role in Role if role is Role.THEN or role in self.callbacks]
         found = [self._watcher(role, queue, size, as_list=as_list) for role in roles]
         return found + [self._dependent(role, job) for role, job in self.callbacks.items()]
@@ -110,11 +110,11 @@ class Plan:
         return [*self._limited(index, behind.jobs), self._standing(id_, last, behind.end)]
 
     def _after(self, job: TaskJob[Any], **fields: Any) -> NewJob:
-        """A job that may start when the link before the group has completed."""
+        """Make a job start when the link before the group has completed."""
         return after(job, self._before, flow=self.id, fresh=self.fresh, **fields)
 
     def _limited(self, index: int, jobs: list[NewJob]) -> list[NewJob]:
-        """The jobs of a member, with the concurrency key of the group if only some members may run at once."""
+        """Give the jobs of a member the concurrency key of the group, if `max_running` is set."""
         if not self.rules.max_running:
             return jobs
         for job in jobs:
@@ -145,7 +145,7 @@ class Plan:
         )
 
     def _watcher(self, role: Role, queue: str, size: int | None, *, as_list: bool) -> NewJob:
-        """The group itself, or the job that decides about another callback; in the callback's queue."""
+        """The group itself, or the job that decides about another callback, in the callback's queue."""
         if role is Role.THEN and role in self.callbacks:
             as_list = kind_of(self.callbacks[role]) is list
         if as_list and size is not None and size > MAX_IN_LIST:
@@ -194,7 +194,7 @@ class Plan:
 
 
 def after(job: TaskJob[Any], before: JobId | None, **fields: Any) -> NewJob:
-    """The job, which waits for another one and may take its result."""
+    """The job with another one as its parent, whose result it may take."""
     if before is None:
         return msgspec.structs.replace(job, **fields)
     takes = tuple((name, before) for name, _ in job.result_params)
@@ -202,7 +202,7 @@ def after(job: TaskJob[Any], before: JobId | None, **fields: Any) -> NewJob:
 
 
 def check_part(part: object, field: str) -> Part:
-    """A member of a group: the group decides about ids and parents."""
+    """Refuse ids and parents on a member, which the group sets."""
     if isinstance(part, TaskJob):
         return check_own(part, field)
     if isinstance(part, ChainPart):
@@ -211,7 +211,7 @@ def check_part(part: object, field: str) -> Part:
 
 
 def check_callback(given: object, role: Role) -> TaskJob[Any]:
-    """A task or a job that takes the results, or nothing."""
+    """Check that a callback is a task or a job that takes the results, or nothing."""
     field = role.name.lower()
     job = given
     if isinstance(given, Task):
@@ -227,7 +227,7 @@ def check_callback(given: object, role: Role) -> TaskJob[Any]:
 
 
 def check_own(job: TaskJob[Any], field: str) -> TaskJob[Any]:
-    """The group decides about ids and parents."""
+    """Refuse ids and parents on a callback, which the group sets."""
     if not job.fresh:
         raise InvalidOption(f"{field}.id", "cannot be given: ids follow from the id of the group")
     if job.parent is not None:

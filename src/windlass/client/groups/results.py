@@ -143,13 +143,13 @@ class Results(Generic[T]):
         return self._home._portal()
 
     def reference(self) -> dict[str, Any]:
-        """What stands for it in a payload."""
+        """The reference that represents the results in a payload."""
         found: dict[str, Any] = {GROUP: self.group, SIZE: self._size}
         return {**found, ADDED: self._added} if self._added else found
 
     @staticmethod
     def restore_from_json(kind: Any, value: Any) -> "Results[Any]":
-        """The results that a reference in a stored payload stands for."""
+        """The results behind a reference in a stored payload."""
         link = entered.get(None)
         if link is None:
             raise NotInJob

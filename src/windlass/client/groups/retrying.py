@@ -23,7 +23,7 @@ def group_payload(job: Job) -> GroupPayload:
 
 
 async def retry_group(store: Store, payload: GroupPayload) -> None:
-    """Run its lost members again, and if it is lost the group itself, which waits for them; its time begins anew.
+    """Run the lost members again, and, if the group is lost, the group itself; its time limit starts anew.
 
     `then` of a completed group runs again if it is dead or was cancelled.
     """
@@ -38,12 +38,12 @@ async def retry_group(store: Store, payload: GroupPayload) -> None:
         # An earlier retry may have been interrupted after the group: then only `on_dead` is lost.
         await operator.retry([each.id for each in (own, on_dead) if each is not None and each.status in LOST])
     then = (await operator.get([callback_id(group, Role.THEN)]))[0]
-    if then is not None and then.status in LOST:  # it was not cancelled with the group
+    if then is not None and then.status in LOST:  # the callback was not cancelled with the group
         await operator.retry([then.id])
 
 
 async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:
-    """Run them again; for one that stands for another job retry that job, which restores it."""
+    """Retry members. For one that represents another job, retry that job, which restores the member."""
     refused = [each for each in await operator.retry(ids) if each is not None and each.parent is not None]
     jobs = [job for job in await operator.get([each.id for each in refused]) if job is not None] if refused else []
     while jobs := await own_jobs_before(operator, group, jobs):

@@ -1,4 +1,4 @@
-"""What is stored already under the ids of a group: it may be something else, or a part of the group."""
+"""Reads the jobs that are stored already under the ids of a group."""
 
 from windlass.client.tasks.task import Enqueuer
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE
@@ -13,9 +13,9 @@ def check_group(found: Job, name: str) -> None:
 
 
 async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob], connection: object = None) -> list[NewJob]:
-    """Without members that stand for other jobs and are stored already, and without those jobs.
+    """Drop the members that represent other jobs and are stored already, together with those jobs.
 
-    The key of such a job may be free again: it would run a second time, and for nothing.
+    The key of such a job may be free again, so it would run a second time.
     """
     standing = {job.id: job for job in jobs if job.type == MEMBER_TYPE}
     if not standing:

@@ -1,4 +1,4 @@
-"""Ends that no runner wrote wake groups too: of jobs that were cancelled, expired, or died with their runner."""
+"""Wakes groups for ends that no runner wrote: of jobs that were cancelled, expired, or died with their runner."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from windlass.store.drive import running_loop
 from windlass.store.records import Transition
 
 MAX_TRIES = 20
-"""Wakes of a group that runs at that moment, and may have looked too early; later it looks by itself."""
+"""Max wakes of a group that is running and may have counted too early; later it runs by itself."""
 MAX_READ = 500
 """Jobs that are read for their groups, one of the members of each group."""
 
@@ -25,14 +25,14 @@ MAX_READ = 500
 async def cancel_jobs(
     operator: OperatorStore, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Cancel jobs, and wake the groups of those that have ended by it."""
+    """Cancel jobs, and wake the groups of those that ended."""
     moved = await operator.cancel(ids, reason, versions)
     await wake_groups(operator, [each.id for each in moved if each is not None and each.status is Status.CANCELLED])
     return moved
 
 
 async def wake_groups(operator: OperatorStore, ended: Sequence[JobId], emit: Emit = silent) -> None:
-    """Wake the groups of ended jobs, and emit the ends of flows. Jobs whose ids are not of a group are not read.
+    """Wake the groups of ended jobs, and emit the ends of flows. Only jobs with an id of a group are read.
 
     If the store fails meanwhile, or a job is not kept, the group finds the end later by itself.
     """

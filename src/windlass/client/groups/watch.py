@@ -1,7 +1,7 @@
-"""The job that a group is: it looks at the members, and ends when its callback may run, or never will.
+"""The job of a group: it reads the members, and ends when it is decided whether its callback runs.
 
-A group is a scheduled job of the type `windlass.group`, which every worker knows. Its members are its children. Ends
-of members wake it (`client/groups/ends.py`); without that it looks by itself, at growing intervals. Its callback
+A group is a scheduled job of the type `windlass.group`, which every worker knows. Its members are its children.
+Ends of members wake it (`client/groups/ends.py`); it also runs by itself at growing intervals. Its callback
 depends on it as a link of a chain depends on the link before.
 """
 
@@ -53,12 +53,12 @@ async def watch_group(ctx: Context, group: str, size: int, **rules: Any) -> Any:
     try:
         return await watch.run()
     except StoreUnavailable:
-        pass  # it looks again, as if nothing were known
+        pass  # the next run starts without what this one knows
     raise Snooze(watch.pause)
 
 
 async def stand_for(value: Any) -> Any:
-    """A member that stands for another job: it completes with the result of that job."""
+    """Complete a member that represents another job with the result of that job."""
     return value
 
 
@@ -72,7 +72,7 @@ class Watch:
         """Seconds until the next look."""
 
     async def run(self) -> Any:
-        """Look, and do what follows from that."""
+        """Count the members, and act on the count."""
         store = await self._home._ready()
         wanted, reason, seen = await self._judge(store)
         if wanted is Verdict.RUN:
@@ -112,7 +112,9 @@ class Watch:
         return found, SKIPPED if skipped else "its group completed", Seen(known=Known(), size=self._group.size)
 
     async def _judge_always(self, operator: OperatorStore, seen: Seen) -> tuple[Verdict, str, Seen]:
-        """A group that waits for a node or link has not begun; on Redis its members may be cancelled before it."""
+        """Decide about `always`. A group that waits for a node or link has not begun; on Redis its members may be
+        cancelled before it.
+        """
         job = (await operator.get([self._group.group]))[0]
         ended = job is None or job.status is not Status.BLOCKED
         skipped = job is not None and await is_skipped(operator, job)
@@ -123,12 +125,12 @@ class Watch:
         look = Look(store, self._group, opening, self._age(None))
         seen = await look.run(await self._known(store.operator))
         if not look.sealed and not seen.ended and (now := await opening_of(store, self._group)) != opening:
-            # It may have been sealed meanwhile: its producer does not wake a group that is just running.
+            # The group may have been sealed meanwhile: its producer does not wake a running group.
             return await Look(store, self._group, now, self._age(None)).run(seen.known), now
         return seen, opening
 
     def _age(self, opening: Opening | None) -> Micros:
-        """At this claim, by the store's clock; since its retry, if it was retried."""
+        """The age at this claim by the store's clock, since the retry if there was one."""
         job = self._ctx.job
         began = max(to_micros(job.created_at), 0 if opening is None else opening.since)
         return _claimed_at(job) - began
@@ -142,7 +144,7 @@ class Watch:
         await seal_group(store, group, await stored_size(store.operator, group), abandoned=True)
 
     async def _at_deadline(self, store: Store, seen: Seen, left: Micros) -> Seen:
-        """When its time is over, live members are cancelled, and count as lost at once."""
+        """When the time is over, cancel the live members and count them as lost at once."""
         if left > 0 or seen.reason is not None:
             self.pause = min(self.pause, max(0, left) / SECOND)
             return seen
@@ -155,11 +157,11 @@ class Watch:
             completed = await count_added(store.operator, group, (Status.COMPLETED,), first)
             lost = await count_added(store.operator, group, (*LOST, *ALIVE), first)
             if completed >= needed(self._group.need, max(seen.size, completed + lost)):
-                return seen  # `then` runs when those that are asked to stop have ended
+                return seen  # `then` runs when the members that were asked to stop have ended
         return msgspec.structs.replace(seen, reason=reason)
 
     async def _known(self, operator: OperatorStore) -> Known:
-        """What earlier looks have counted: kept as the job's progress, and not worth a read for one page."""
+        """The result of earlier counts, kept as the job's progress; one page alone is not worth a write."""
         if self._group.size <= PAGE and not self._group.open:
             return Known()
         job = (await operator.get([self._ctx.job.id]))[0]
@@ -191,7 +193,7 @@ class Watch:
 
 
 async def _ends_of(operator: OperatorStore, group: JobId, job: Job | None) -> tuple[bool, bool]:
-    """Whether the group has completed, and whether it ended otherwise; without a job it is not kept."""
+    """Whether the group has completed, and whether it ended otherwise; a group without a job is not kept."""
     if job is not None:
         return job.status is Status.COMPLETED, job.status in LOST
     outcome = (await operator.outcomes([group]))[0]

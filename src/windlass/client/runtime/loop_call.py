@@ -59,7 +59,7 @@ class _LoopCall(Generic[R]):
             self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def is_abandoned(self) -> bool:
-        """Whether the loop was closed or is held: it runs no callback any more."""
+        """Whether the loop was closed or stopped: it runs no more callbacks."""
         return self._loop.is_closed() or self._loop in held_loops
 
     def outcome(self) -> R:
@@ -75,7 +75,7 @@ class _LoopCall(Generic[R]):
                 raise StoreUnavailable("the app was closed during the call", maybe_done=True)
             return task.result()
         finally:
-            del task, failure  # the error refers to this frame
+            del task, failure  # break the cycle: the error refers to this frame
 
 
 def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
@@ -86,12 +86,12 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
     call.start()
     abandoned = False
     while not ended.acquire(timeout=LOOK_SECONDS) and not abandoned:
-        abandoned = call.is_abandoned()  # then one more look: it may have ended before
+        abandoned = call.is_abandoned()  # Check once more: it may have ended before the wait began.
     return call.outcome()
 
 
 def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
-    """The same for a greenlet: others run meanwhile. Killing the greenlet cancels the call."""
+    """The same for a greenlet: other greenlets run meanwhile. Killing the greenlet cancels the call."""
     gevent = sys.modules["gevent"]
     hub = gevent.get_hub()
     ended = sys.modules["gevent.hub"].Waiter(hub)

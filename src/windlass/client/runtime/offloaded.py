@@ -48,7 +48,7 @@ async def enqueue_large(
         # No row can refer to them; after an interrupt, for example, one may.
         await _take_back(blobs, list(offloaded.values()))
         raise
-    # An answer with our own id may come from a row that this call wrote, and that refers to this blob.
+    # An answer with the job's own id may come from a row that this call wrote, and that refers to this blob.
     await _take_back(blobs, [job for i, job in offloaded.items() if answers[i].id != job.id])
     return answers
 

@@ -23,9 +23,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 EXECUTOR_THREADS = 8
-"""For the blocking calls of a loop that greenlets use."""
+"""Threads for the blocking calls of a loop that greenlets use."""
 MAX_ROUNDS = 10
-"""Of cancelling tasks that start others."""
+"""Rounds of cancelling, since ending tasks may start others."""
 MAX_HOLD_SECONDS = 1.0
 """How long the end of the process waits for a loop that is busy."""
 
@@ -44,7 +44,7 @@ class Portal:
         self._works_without_loop = works_without_loop
         """Whether the store's verbs block instead of suspending where there is no loop: then none is needed."""
         self._begins_without_loop = begins_without_loop
-        """Whether an enqueue may begin in the caller's thread, which it usually need not leave."""
+        """Whether an enqueue may begin in the caller's thread, where it usually also ends."""
         self._guard = threading.Lock()
         self._loop = loop
         self._join: Join | None = None
@@ -63,7 +63,7 @@ class Portal:
             here = here or (not waits and not greenlet and self._works_without_loop())
             loop = None if here else self._running()
         except ConfigError:
-            work.close()  # it will not be run
+            work.close()  # close the coroutine, which will not run
             raise
         if loop is None:
             return drive(work)
@@ -106,7 +106,7 @@ def _serve(runner: asyncio.Runner) -> None:
 
 
 def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel all tasks, and those that they start as they end: uvloop may never close over an open connection."""
+    """Cancel all tasks, and those that they start while ending: uvloop must not close over an open connection."""
     for _ in range(MAX_ROUNDS):
         tasks = asyncio.all_tasks(loop)
         if not tasks:
@@ -117,7 +117,7 @@ def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
-    """Without a lock: the garbage collector may call it."""
+    """Stop the loop without a lock, since the garbage collector may call this."""
     if pid == os.getpid():
         with contextlib.suppress(RuntimeError):  # it was closed
             loop.call_soon_threadsafe(loop.stop)

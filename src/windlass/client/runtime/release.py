@@ -52,8 +52,8 @@ def release_with(owner: object, opened: Opened) -> "finalize[[Opened], Any]":
 
 def _release(opened: Opened) -> None:
     if opened.pid != os.getpid():
-        return  # a copy in a forked child
-    with contextlib.suppress(RuntimeError):  # no thread can be started: the process is ending
+        return  # skip: a copy in a forked child
+    with contextlib.suppress(RuntimeError):  # skip: the process is ending and cannot start a thread
         if is_gevent():
             start_thread(partial(_close, opened), "windlass-release")  # takes no lock
         else:
@@ -66,7 +66,7 @@ def _release(opened: Opened) -> None:
 
 
 def _start(opened: Opened) -> None:
-    # A thread that Python knows: this one would leave entries in its list of threads.
+    # Use a thread that Python knows: one of `_thread` would leave entries in Python's list of threads.
     threading.Thread(target=_close, args=(opened,), name="windlass-release", daemon=True).start()
 
 

@@ -27,8 +27,8 @@ LINGER_SECONDS = 10.0
 def pause_after(seconds: float, *, signalled: bool) -> float:
     """How long until the next poll for a job, after waiting for `seconds`.
 
-    Where the store signals ends this only covers lost signals; else it makes the wait up to an eighth longer, and
-    less than a sixth where polls are merged.
+    Where the store signals ends, polling only covers lost signals. Elsewhere it makes the wait up to an eighth
+    longer, and less than a sixth where polls are merged.
     """
     return min(max(seconds, 0.05), 2.0) if signalled else min(max(seconds / 8, 0.01), 1.0)
 
@@ -56,7 +56,7 @@ class Wait:
         return self._answer()
 
     def look_again(self) -> None:
-        """Require another read, unless this waiter has given up: then none follows."""
+        """Require another read, unless this waiter has given up."""
         if self._error is None:
             self._seen.clear()
 
@@ -68,7 +68,7 @@ class Wait:
             self._over.set()
 
     def read_failed(self, trouble: StoreUnavailable) -> None:
-        """A read failed: a waiter without a job gives up, and every waiter if the error is lasting."""
+        """Handle a failed read: a waiter without a job gives up, and every waiter does if the error is permanent."""
         self.trouble = trouble
         if self.job is None or trouble.lasting:
             self.fail(trouble)
@@ -98,14 +98,14 @@ class ResultWaiter:
         self._due: set[JobId] = set()
         self._again: dict[JobId, float] = {}
         self._order: list[tuple[float, JobId]] = []
-        """Of `_again`, by time; an entry that differs from it is obsolete."""
+        """The entries of `_again` by time; one that differs from `_again` is obsolete."""
         self._offset = random.random()
         """Spreads the polls of several processes."""
         self._news = asyncio.Event()
         self._watcher = store.signals.watch_completions(self._look_at)
-        # In its own context: it serves many callers.
+        # Runs in its own context because it serves many callers.
         self._task = self._loop.create_task(self._run(), name="windlass results", context=Context())
-        # A loop that just stops drops it: it has no waiters left.
+        # A loop that stops without closing drops the task: no waiters are left.
         self._task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._ended = False
 

@@ -60,7 +60,7 @@ def stated(settings: dict[str, Any], name: str, kind: type[T]) -> T | None:
 
 
 def _checked(settings: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Refuse a misspelt setting."""
+    """Refuse unknown settings, which may be misspelt."""
     for name in _TEXTS:
         stated(settings, name, str)
     stated(settings, "worker", dict)

@@ -47,7 +47,7 @@ class StoreHandle:
         self._newest: JobId = ""
         self._borrowed = False
         self._counting = False
-        """Whether figures were wanted when the store was last looked up."""
+        """Whether metrics were wanted when the store was last looked up."""
         self._left_behind: list[Store] = []
         self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._waiters: dict[asyncio.AbstractEventLoop, ResultWaiter] = {}
@@ -114,8 +114,8 @@ class StoreHandle:
     def mark_repeated(self, jobs: list[NewJob]) -> list[NewJob]:
         """The jobs, without `fresh` on those that may have been enqueued before.
 
-        Ids grow within a process: an id of this process that is larger than all enqueued ones is new. Nothing is
-        known about ids that callers give.
+        Ids grow within a process, so an id of this process that is larger than all enqueued ones is new. Ids that
+        callers give are never `fresh`.
         """
         here = this_process()
         with self._own_guard():  # another thread must not put an older id back

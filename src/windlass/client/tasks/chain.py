@@ -42,9 +42,9 @@ class ChainHandle(Handle[T], eq=False):
         return f"ChainHandle({self.id!r}, {len(self.links)} links)"
 
     async def acancel(self, reason: str = CANCELLED) -> Job:
-        """Cancel the chain: the link that it is at, and with it all that follow; returns the first cancelled link.
+        """Cancel the chain at its current link, and with it all later links; returns the first cancelled link.
 
-        A link that runs is asked to stop; whatever it does, the next one is cancelled.
+        A running link is asked to stop; the next one is cancelled, however that link ends.
         """
         operator = (await self._home._ready()).operator
         ids = [id_ for link in self.links for id_ in _ids_of(link)] or await self._ids(operator)
@@ -69,7 +69,7 @@ class ChainHandle(Handle[T], eq=False):
 
 
 def _ids_of(link: Handle[Any]) -> list[str]:
-    """The jobs of a link, in order: of a group its own, and `then`."""
+    """The jobs of a link in order; of a group, its own job and `then`."""
     then = link.then if isinstance(link, GroupHandle) else None
     return [link.id] if then is None else [link.id, then.id]
 
@@ -111,14 +111,14 @@ class Chain(Generic[T]):
     enqueue = blocking(aenqueue, here=_has_connection)
 
     def _linked(self, place: Place) -> Linked:
-        """As a member of a group: with ids that follow from the group's."""
+        """The jobs of the chain as a member of a group, with ids derived from the group's."""
         if any(isinstance(link, Group) for link in self._made):
             raise InvalidOption("jobs", "a chain with a group cannot be a member of a group")
         return self._joined(place)
 
     @property
     def _last(self) -> TaskJob[Any]:
-        """Its last link, which is a job: a chain that ends with a group is no member of a group."""
+        """The last link, which must be a job: a chain that ends with a group cannot be a member of a group."""
         last = self._made[-1]
         if isinstance(last, Group):
             raise InvalidOption("jobs", "a chain with a group cannot be a member of a group")
@@ -151,7 +151,7 @@ class Chain(Generic[T]):
 
     @property
     def _enqueuer(self) -> Enqueuer:
-        for link in self._made:  # a group without members belongs to no app by itself
+        for link in self._made:  # a group without members belongs to no app
             if isinstance(link, TaskJob):
                 return link.task._enqueuer
         groups = [link for link in self._made if isinstance(link, Group)]
@@ -204,7 +204,7 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
 
 
 def _takes_list(following: Sequence[Made]) -> bool:
-    """Whether the link after a group takes its results as a list."""
+    """Whether the link after a group takes the group's results as a list."""
     return any(isinstance(link, TaskJob) and kind_of(link) is list for link in following)
 
 

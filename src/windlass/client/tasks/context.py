@@ -162,11 +162,11 @@ class Context(Generic[S]):
         return self._done("log")
 
     def _done(self, verb: str) -> Awaitable[None]:
-        """In `async def` a coroutine: only so a missing `await` is noticed."""
+        """A coroutine in `async def`, so that Python notices a missing `await`."""
         return _named(self._nothing(), verb) if self._awaits and self._link.is_async and is_on_loop() else Done()
 
     async def _nothing(self) -> None:
-        """Do nothing: the call is already made."""
+        """No-op: the call is already made."""
 
     async def _asleep(self, end: float) -> None:
         while (left := self._left(end)) > 0:  # noqa: ASYNC110
@@ -179,7 +179,7 @@ class Context(Generic[S]):
 
 
 def _named(coroutine: Coroutine[Any, Any, None], verb: str) -> Coroutine[Any, Any, None]:
-    """With the name that the handler called."""
+    """The coroutine, under the name of the verb that the handler called."""
     coroutine.__qualname__ = f"Context.{verb}"  # type: ignore[attr-defined]
     return coroutine
 

@@ -44,7 +44,7 @@ class Declarations:
         self.version += 1
 
     def add_job(self, name: str | None, job: NewJob, options: Mapping[str, Any]) -> None:
-        """Declare a schedule of a job."""
+        """Declare a schedule whose job is given."""
         refuse_connection(job)
         self.add_schedule(check_name(name, "schedule"), settings(job, **options))
 
@@ -61,7 +61,7 @@ class Declarations:
             form = "app.schedule(name, task.job(...), cron=...)"
             raise InvalidOption("job", f"is missing: {form}; above a task a name is given as name=")
         times = options if cron is None else {"cron": cron, **options}
-        settings(**times)  # an error is raised here, not when the function is decorated
+        settings(**times)  # so that the error is raised by this call, not when the function is decorated
 
         def declare(task: K) -> K:
             if not isinstance(task, Task):

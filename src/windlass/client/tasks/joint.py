@@ -1,4 +1,4 @@
-"""The transaction in which jobs are enqueued: the caller's, if a connection was given."""
+"""Finds the transaction in which jobs are enqueued: the caller's, if a connection was given."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ ONE_CALL = "one call is part of one transaction: give the call its connection=, 
 
 
 def joint_connection(jobs: Sequence[NewJob], given: object = None) -> object:
-    """The given connection, or the one that all jobs were made with (`task.using(connection=...).job(...)`).
+    """The given connection, or the one with which all jobs were made (`task.using(connection=...).job(...)`).
 
-    Raises InvalidOption if they differ: no job may be stored outside of the transaction that it was made for.
+    Raises InvalidOption if they differ: no job may be stored outside the transaction that it was made for.
     """
     joint = own_connection(jobs[0]) if given is None and jobs else given
     for number, job in enumerate(jobs, 1):
@@ -28,13 +28,13 @@ def own_connection(job: object) -> object:
 
 
 def check_call_connection(job: object, field: str, given: object, call: str) -> None:
-    """Refuse a job or task that was made with another connection than that of the call which stores it."""
+    """Refuse a job or task that was made with another connection than that of this call."""
     own = own_connection(job)
     if own is not None and own is not given and own != given:
         raise InvalidOption(f"{field}.connection", f"cannot be given to a single job here: {call}")
 
 
 def refuse_connection(job: object) -> None:
-    """For a schedule: its jobs are enqueued later, by another process."""
+    """Refuse a connection for a schedule: another process enqueues its jobs later."""
     if own_connection(job) is not None:
         raise InvalidOption("connection", "is of no use to a schedule: its jobs are enqueued at their ticks")

@@ -38,7 +38,7 @@ class KeyTemplate(msgspec.Struct, frozen=True):
             raise InvalidName(FIELD, f"{error.problem}, as made from {shown(self.text)}") from None
 
     def check_known(self, later: Collection[str]) -> None:
-        """Refuse a key that needs a parent's result: it must be known at the enqueue."""
+        """Refuse a key that needs a parent's result: the key must be known at the enqueue."""
         for _, name in self.parts:
             if name in later:
                 problem = f"argument {name!r} is PREVIOUS, which is not known yet; {shown(self.text)} needs its value"
@@ -80,7 +80,7 @@ def key_template(text: object, arguments: Collection[str], defaults: Mapping[str
 
 
 def check_no_template(key: object, arguments: Collection[str]) -> None:
-    """A job has a value: braces would put all jobs under one key, unnoticed."""
+    """Refuse braces in the key of a job: they are not filled in, so all jobs would share one key."""
     named = [name for name in arguments if isinstance(key, str) and f"{{{name}}}" in key]
     if named:
         problem = f"{shown(key)} is taken as it is, {{{named[0]}}} is not filled in; give the task the template"
@@ -132,7 +132,7 @@ def key_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_key_terms(fields: Mapping[str, Any], *, keyed: bool) -> None:
-    """Checks that need all options of a job, from the task and the call."""
+    """Check the options of a key that task and call set together."""
     for name, option in _OF_KEY.items():
         if not keyed and name in fields:
             raise InvalidOption(option, "has no effect without a concurrency_key")

@@ -74,13 +74,13 @@ class Link(Protocol):
     def cancelled(self) -> bool: ...
 
     unawaited: str | None
-    """The coroutine of ours that the handler made and never awaited."""
+    """The verb that the handler called and never awaited."""
     trace: tuple[str, str] | None
     """The ids of the attempt's trace and span."""
 
     @property
     def added(self) -> Counter[str]:
-        """Jobs that the attempt added to its group: equal ones are told apart by their number."""
+        """Jobs that the attempt added to its group, with the next number for equal ones."""
 
     def job(self) -> Job: ...
 

@@ -76,7 +76,7 @@ def middleware_of(function: Callable[..., Any], *, skip_others: bool) -> Middlew
 
 
 def fitting(middlewares: Sequence[Middleware], *, is_async: bool, task: str) -> list[Middleware]:
-    """The middlewares that fit a task; one that does not, and may not skip it, is an error."""
+    """The middlewares that fit a task; one that neither fits nor may be skipped is an error."""
     wrong = [each for each in middlewares if not each.skip_others and not each.fits(is_async=is_async)]
     if wrong:
         raise ConfigError(
@@ -188,7 +188,7 @@ Kind = type[BaseException] | None
 
 
 class CallNext:
-    """The outcome of `call_next`. Entered for each call: the last one counts."""
+    """The outcome of `call_next`; if it is called again, that of the last call."""
 
     def __init__(self, middleware: str) -> None:
         self._middleware = middleware
@@ -221,7 +221,7 @@ class CallNext:
 
 
 class Steps:
-    """The same for a generator: up to its `yield`, and from there to its end."""
+    """The steps of a middleware generator: up to its `yield`, and from there to its end."""
 
     def __init__(self, generator: Generator[Any, Any, Any], ctx: Context, middleware: str) -> None:
         self._generator = generator
@@ -245,7 +245,7 @@ class Steps:
         return True
 
     def done(self, result: Any) -> None:
-        """The handler returned."""
+        """Resume the generator with the handler's result."""
         self.result = result
         try:
             with self._ctx._without_await():

@@ -91,7 +91,7 @@ def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_together(fields: Mapping[str, Any]) -> None:
-    """Checks that need all options of a job, from the task and the call."""
+    """Check the options that task and call set together."""
     if fields.get("idempotency_key") is None:
         for name in ("idempotency_window", "on_conflict"):
             if name in fields:
@@ -114,7 +114,7 @@ def check_priority(value: object) -> int:
 
 
 def _expires(value: Any) -> dict[str, Any]:
-    """A length or a moment; sets both fields, so that the last one given wins."""
+    """Set `expires_in` or `expires_at` and clear the other, so that the last one given wins."""
     if isinstance(value, datetime):
         return {"expires": None, "expires_at": to_micros(value, "expires")}
     micros = duration(value, "expires")

@@ -46,10 +46,12 @@ class OwnGroup:
         return f"OwnGroup({self.id!r})"
 
     def add(self, *jobs: NewJob) -> Any:
-        """Add members: `ctx.group.add(load.job(2))` in `def`, `await ctx.group.add(…)` in `async def`; their handles.
+        """Add members: `ctx.group.add(load.job(2))` in `def`, `await ctx.group.add(…)` in `async def`; returns
+        handles.
 
-        The group ends after them, also if it is sealed. An attempt that runs again and adds the same jobs adds them
-        once: the id of each follows from this job, its type, queue and arguments, and its number among equal ones.
+        The group ends after them, even if it is sealed. An attempt that runs again and adds the same jobs adds
+        them once: the id of each is derived from this job, its type, queue and arguments, and its number among
+        equal ones.
         """
         if self._awaits and is_on_loop():
             return self.aadd(*jobs)

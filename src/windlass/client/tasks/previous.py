@@ -1,4 +1,4 @@
-"""PREVIOUS, and other values that stand for the result of a job in the arguments of another."""
+"""PREVIOUS, and other values that represent the result of a job in the arguments of another."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from windlass.errors import InvalidPayload
 
 
 class Placeholder:
-    """Stands for the result of a job: a whole argument, that no payload can contain."""
+    """Represents the result of a job: a whole argument, which no payload can contain."""
 
     source: JobId = ""
     """The job; empty: the one before it in a chain."""

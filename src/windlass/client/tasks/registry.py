@@ -50,7 +50,7 @@ class Registry:
         defined = [define(each, {"type": type_, "max_attempts": MAX_ATTEMPTS}) for type_, each in ours.items()]
         defined += [define(deliver, {"type": WEBHOOK_TYPE, "queue": WEBHOOK_QUEUE, "retry": RETRY, "timeout": 60})]
         self._own = {each.type: msgspec.structs.replace(each, home=home) for each in defined}
-        """Ours, which run without the app's middleware."""
+        """Windlass's own definitions, which run without the app's middleware."""
 
     def add(self, definition: Definition) -> None:
         """Register a definition; a second function with the same type or alias is refused."""
@@ -67,7 +67,7 @@ class Registry:
         self._definitions.update(dict.fromkeys(names, bound))
 
     def surround(self, middleware: Middleware, *, outermost: bool = False) -> None:
-        """Wrap every task in it, also later ones, inside of the middlewares before it or outside of all."""
+        """Wrap every task, also later ones, in this middleware; it is the outermost or the innermost."""
         before = self._middlewares
         self._middlewares = [middleware, *before] if outermost else [*before, middleware]
         try:
@@ -92,7 +92,7 @@ class Registry:
             raise UnknownTask(type_, hint) from None
 
     def check(self, type_: str, payload: Any, limit: int = INLINE_LIMIT) -> str:
-        """The text of a payload that was given as JSON; checked against the task if it is known here."""
+        """The text of a payload that was given as JSON, checked if this app has the task."""
         if type_ in self._definitions:
             return self._definitions[type_].signature.check(payload, limit)
         if not isinstance(payload, Mapping):
@@ -113,7 +113,7 @@ class Registry:
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """What a worker can run: the app's types, and ours."""
+        """The types that a worker can run: the app's and Windlass's own."""
         return tuple(sorted([*self._definitions, *self._own]))
 
     @property

@@ -106,7 +106,7 @@ class Signature:
         return self.encode_bound(self.bind(args, kwargs), limit)
 
     def encode_bound(self, given: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
-        """The payload of bound arguments; some may be missing, to be added later."""
+        """The payload of bound arguments; missing ones are added later."""
         try:
             for name, value in given.items():
                 check_json(value, name, typed=name in self._typed, most=limit)
@@ -126,7 +126,7 @@ class Signature:
         return self.encode((), payload, limit)
 
     def part(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Some arguments of a call, as in its payload: for searching."""
+        """Some arguments of a call in the form of its payload, for searching."""
         held: dict[str, Any] = decode(encode(self._bound(args, kwargs), "payload"))
         return held
 
@@ -140,7 +140,7 @@ class Signature:
                         del given[name]
                 return given
             except Exception:
-                pass  # what is wrong is found again below, in the words of a producer's error
+                pass  # the check below finds the error again and says it as at the producer
         given = self._decode(text)
         self._check_complete(given)
         return given
@@ -170,7 +170,9 @@ class Signature:
         return given
 
     def _hint(self, name: str) -> str:
-        """What to write instead, for options of jobs, also as other queues spell them; else what the task takes."""
+        """A hint what to write instead, for options of jobs (also as other queues spell them); else what the task
+        takes.
+        """
         option = OPTIONS_ELSEWHERE.get(name, name)
         if option in JobOptions.__annotations__:
             return f": it is an option of the job, which `{self._type}.using({option}=…).enqueue(…)` takes"
@@ -215,7 +217,7 @@ class Signature:
         return {name: value for name, value in given.items() if value is not UNSET}
 
     def _check_types(self) -> None:
-        """Refuse annotations that JSON cannot tell apart, here and not at the first job."""
+        """Refuse annotations that JSON cannot tell apart, now and not at the first job."""
         for name, hint in self._fields.items():
             try:
                 msgspec.json.Decoder(_plain(hint), dec_hook=decode_object)
@@ -226,7 +228,7 @@ class Signature:
                 ) from None
 
     def _make_struct(self, needed: Collection[str] = ()) -> type:
-        """One field per argument; it may be missing unless it is needed."""
+        """A struct with one field per argument; optional arguments may be missing."""
         fields = [
             (name, _plain(hint)) if name in needed else (name, Union[_plain(hint), UnsetType], UNSET)  # noqa: UP007
             for name, hint in self._fields.items()
@@ -255,14 +257,14 @@ def _context_name(parameters: list[inspect.Parameter], hints: dict[str, Any]) ->
 
 
 def _explained(error: msgspec.ValidationError) -> InvalidPayload:
-    """ "Expected `int`, got `str` - at `$.user_id`" → user_id: expected int, got str."""
+    """A decoding error by argument: "Expected `int`, got `str` - at `$.user_id`" → user_id: expected int, got str."""
     problem, _, path = str(error).partition(" - at `$")
     field = path.rstrip("`").lstrip(".") or "payload"
     return InvalidPayload(field, problem.replace("`", "").replace("Expected", "expected", 1))
 
 
 def _as_given(problem: str, value: Any) -> str:
-    """A date is text in JSON, but the message must name the type that was given."""
+    """The value as the caller gave it: a date is text in JSON, but the message must name its type."""
     return problem if type(value) in _JSON else re.sub(r"\bgot \w+$", f"got {type(value).__name__}", problem)
 
 

@@ -57,13 +57,13 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """The app that it is registered in; None before its task set is included."""
 
     def policy(self, otherwise: RetryPolicy) -> Policy:
-        """The rules for failures of this task; `otherwise` is the queue's policy."""
+        """The retry policy of this task; `otherwise` is the queue's policy."""
         return Policy(self.retry or otherwise, self.dead_on)
 
     def fields(self, options: Mapping[str, Any], payload: str, later: Collection[str] = ()) -> dict[str, Any]:
-        """Fields of a NewJob for a call: its options, then the task's; checked together.
+        """The fields of a NewJob for a call: its options, then the task's; checked together.
 
-        The arguments `later` are set when the job before it has completed.
+        The arguments `later` are set when the parent has completed.
         """
         fields = {**self.defaults, **options}
         if self.key is not None and "concurrency_key" not in fields:
@@ -209,7 +209,7 @@ class Task(Generic[P, R, T]):
         try:
             return signature.encode_bound(given)
         except InvalidInput:
-            # Only now: the limit may come from the settings file, which a job made at import does not read.
+            # Read late: the limit may come from the settings file, which making a job at import must not read.
             if (limit := self._enqueuer.payload_limit) == INLINE_LIMIT:
                 raise
             return signature.encode_bound(given, limit)
@@ -232,7 +232,7 @@ class Task(Generic[P, R, T]):
 
 
 class ContextTask(Task[P, R, T]):
-    """A task whose first parameter is its Context: a plain call gives it one, `enqueue` and `job` do without it."""
+    """A task whose first parameter is its Context: a plain call passes it, `enqueue` and `job` omit it."""
 
     if TYPE_CHECKING:
 
@@ -240,6 +240,6 @@ class ContextTask(Task[P, R, T]):
 
 
 def task_of(enqueuer: Enqueuer, definition: Definition) -> Task[Any, Any, Any]:
-    """A task of its definition."""
+    """The task for a definition."""
     kind = Task if definition.signature.context is None else ContextTask
     return kind(enqueuer, definition)

@@ -60,7 +60,7 @@ class TaskSet(Registrar):
 
     @property
     def payload_limit(self) -> int:
-        """That of its app; jobs may be made before there is one."""
+        """The limit of its app; for jobs made before there is one, the default."""
         return INLINE_LIMIT if self._home is None else self._home[0].payload_limit
 
     async def _ready(self) -> Store:

@@ -24,6 +24,6 @@ def action_change(verb: str, given: Mapping[str, Any] | None) -> JobChange | Non
 
 
 def said_change(change: JobChange | None) -> dict[str, Any]:
-    """What the audit keeps of it."""
+    """The change as the audit keeps it."""
     given = {} if change is None else msgspec.structs.asdict(change)
     return {name: value for name, value in given.items() if value is not None}

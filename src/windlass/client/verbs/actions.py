@@ -32,7 +32,7 @@ KIND = "action"
 RETENTION: Micros = 30 * DAY
 PAGE = 500
 ABANDONED: Micros = 15 * SECOND
-"""A running action without a step for this long has lost its process: any other may continue it."""
+"""After this long without a step, another process may continue a running action."""
 ActionVerb = Literal["retry", "cancel", "delete", "run", "change"]
 State = Literal["running", "stopping", "done", "stopped"]
 
@@ -60,12 +60,12 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seen: int = 0
     changed: int = 0
     after: JobId | None = None
-    """The last job that was seen; jobs are visited by id, each once."""
+    """The id of the last visited job; jobs are visited by id, each once."""
     beat: Micros = 0
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """A verb on all jobs that match a filter: how far it is."""
+    """A verb on all jobs that match a filter, and its progress."""
 
     id: str
     verb: ActionVerb
@@ -75,7 +75,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     seen: int
     """Jobs that were looked at, within its limits."""
     changed: int
-    """Jobs that the verb changed; it does not apply to jobs in another status."""
+    """Jobs that the verb changed; jobs in another status stay."""
     expected: int | None = None
     """Jobs that matched when it was started; None: not counted."""
     created_at: datetime
@@ -148,7 +148,7 @@ class Actions(Verbs):
                 return await self.aget(id)
 
     async def arun(self, id: str) -> Action:
-        """Do an action to its end; returns early if another process continues it."""
+        """Run an action to its end; returns early if another process continues it."""
         while await run_page(await self._home._ready(), self._home.offload(), id):
             pass
         return await self.aget(id)
@@ -167,14 +167,14 @@ class Actions(Verbs):
 
 
 async def abandoned(store: Store) -> list[str]:
-    """The ids of running actions without a process."""
+    """The ids of running actions that no process continues."""
     found = [(each.id, _decoder.decode(each.data)) for each in await store.documents.list(KIND, 100)]
     old = _now() - ABANDONED
     return [id_ for id_, stored in found if stored.state in ("running", "stopping") and stored.beat < old]
 
 
 async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
-    """Do one page of an action; whether there is more to do here."""
+    """Run one page of an action; returns whether this process continues."""
     document = (await store.documents.get(KIND, [id]))[0]
     if document is None:
         return False
@@ -192,7 +192,7 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
     while not await store.documents.replace(
         KIND, id, _text(msgspec.structs.replace(stored, **step, **ended)), document.version
     ):
-        # It was stopped meanwhile, or another process continues it: that one has a later beat.
+        # The action was stopped, or another process continues it and has written a later beat.
         again = (await store.documents.get(KIND, [id]))[0]
         if again is None:
             return False
@@ -204,9 +204,9 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
 
 
 async def _do(store: Store, blobs: Offload | None, stored: _Stored, ids: Sequence[JobId]) -> tuple[int, int]:
-    """The verb on these jobs, as far as the limits cover them; returns how many were seen and how many changed.
+    """Apply the verb to these jobs within the limits; returns how many were visited and how many changed.
 
-    A job must still be as it was when its limits were checked; one that has changed since is checked again.
+    A job must be at the version whose limits were checked; one that has changed since is checked again.
     """
     if not stored.queues and not stored.types and stored.error is None:
         return len(ids), _count(await _apply(store, blobs, stored, ids, ANY_VERSION)) if ids else 0

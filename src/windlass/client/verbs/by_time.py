@@ -7,14 +7,14 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page
 
 _TOP = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-"""The cursor at which the jobs begin whose ids have no time in them."""
+"""The cursor of the first job whose id contains no time."""
 
 
 async def list_by_time(operator: OperatorStore, wanted: JobFilter, limit: int, cursor: str | None) -> Page[Job]:
-    """A page of the newest jobs; after all of them come those whose ids have no time in them.
+    """A page of the newest jobs; jobs whose ids contain no time come last.
 
-    These are jobs of flows with a name, and jobs with an id of the caller. Their ids are spread over all values, so
-    nearly all of them sort above the newest job.
+    These are jobs of flows with a name, and jobs with an id of the caller. Their ids are spread over all values,
+    so nearly all of them sort above the newest job.
     """
     if wanted.parent or wanted.id_before:
         return await operator.list(wanted, limit, cursor)
@@ -36,5 +36,5 @@ async def _without_time(operator: OperatorStore, wanted: JobFilter, limit: int, 
 
 
 def end_of_times() -> JobId:
-    """An id above all that have a time in them, even if the clock of a producer is some hours ahead."""
+    """An id above all that contain a time, even if the clock of a producer is some hours ahead."""
     return first_id_at((moment_of(new_id()) or 0) + DAY)

@@ -18,7 +18,7 @@ from windlass.store.records import JobFilter, Page, Transition
 
 PAGE = 500
 MAX_CALLS_PER_PAGE = 20
-"""Calls of the store in search of the jobs of one page."""
+"""Max calls of the store for the jobs of one page."""
 MAX_PAGE = 1000
 
 TaskType = str | Task[Any, Any, Any]
@@ -95,7 +95,7 @@ async def list_page(operator: OperatorStore, wanted: JobFilter, limit: int, curs
 async def count(operator: OperatorStore, wanted: JobFilter, most: int | None = None) -> int:
     """How many jobs match: from the counts by queue and status if these are enough, else from their ids.
 
-    Once more than `most` ids were read, it stops.
+    Counting stops after more than `most` ids.
     """
     if wanted == JobFilter(status=wanted.status, queue=wanted.queue):
         counts = await operator.counts()

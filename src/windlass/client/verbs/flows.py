@@ -110,7 +110,7 @@ class Flows(Verbs):
         return await self.aget(job.id)
 
     async def _look(self, operator: OperatorStore, id: JobRef) -> Job:
-        """A text may be an id, or a name, which may look like an id."""
+        """The flow with this text as its id or as its name; a name may look like an id."""
         name = check_key(id, "id") if isinstance(id, str) else None
         ids = [named_group_id(name)] if name is not None else []
         if name is None or is_id(name.lower()):
@@ -146,16 +146,16 @@ def _flow(job: Job) -> Flow:
 
 
 def _known_lost(job: Job) -> int:
-    """How many of the members that the group has counted did not complete: with `need` its progress says so."""
+    """How many counted members did not complete; with `need`, the group's progress has it."""
     return 0 if job.progress is None else noted_loss(job.progress.note) or 0
 
 
 def _known_size(job: Job, payload: GroupPayload) -> int:
-    """The number of its members: those that its producer gave, and in a completed group those that members added."""
+    """How many members the producer gave; in a completed group also how many members added."""
     if job.status is Status.COMPLETED and isinstance(job.result, dict):
         return int(job.result.get(SIZE, payload.size)) + int(job.result.get(ADDED, 0))
     if job.status is Status.COMPLETED and isinstance(job.result, list) and payload.need is None:
-        return len(job.result)  # for a callback that takes a list: all of them have completed
+        return len(job.result)  # all have completed, as for a callback that takes a list
     return payload.size
 
 
@@ -177,7 +177,7 @@ async def _described(store: Store, job: Job) -> Flow:
 
 
 async def _counted(operator: OperatorStore, flow: Flow, payload: GroupPayload) -> Flow:
-    """With exact counts; members that the group knows to have completed are not read again."""
+    """The flow with exact counts; members that the group knows as completed are not read again."""
     known = flow.completed if payload.need is None else 0
     after = before_member(flow.id, known)
     completed, dead, cancelled = [

@@ -64,7 +64,7 @@ class Verbs:
         return self._home._portal()
 
     async def _audit(self, action: str, target: str, *, before: Any = None, after: Any = None) -> None:
-        """Record an operator's action, which is done: a failure to record it is logged, not raised."""
+        """Record an operator's completed action; a failure to record it is logged, not raised."""
         store = await self._home._ready()
         try:
             await record_action(store.documents, self._home.actor, action, target, before, after)

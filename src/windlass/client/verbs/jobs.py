@@ -149,7 +149,7 @@ class Jobs(Verbs):
         before = await self.aget(id, fetch=False)
         moved = await cancel_jobs(store.operator, [before.id], reason, _only(before.id, version))
         await require_done(store.operator, "cancel", before.id, moved[0])
-        # The queue may keep no cancelled jobs: then this is the last record of it.
+        # The queue may keep no cancelled jobs, so this audit entry may be the last record of it.
         after = (await store.operator.get([before.id]))[0]
         after = after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
         await self._audit("job.cancel", before.id, before=_state(before), after=_state(after))

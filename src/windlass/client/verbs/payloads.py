@@ -57,7 +57,7 @@ async def change_payload(
         if job is None:
             raise JobNotFound(id)
         text = home.registry.check(job.type, payload, home.payload_limit)
-        # Not over the old blob, which the job needs until it is changed; the sweep removes that.
+        # Keep the old blob, which the job needs until it is changed; the sweep removes it later.
         change = JobChange(**fields, payload=await offload_payload(home.offload(), id, text))
         kept = _of(job, current_actor(home.actor))
         await _rewrite(store.documents, id, kept, add=True)
@@ -87,7 +87,7 @@ async def _rewrite(documents: DocumentStore, id: JobId, kept: _Stored, *, add: b
 
 
 def _text(kept: Sequence[_Stored]) -> str:
-    """The newest as JSON, as many as fit."""
+    """The newest earlier payloads that fit, as JSON."""
     kept, size = kept[-MAX_KEPT:], 0
     for back, each in enumerate(reversed(kept)):
         size += len(bytes(each.payload))

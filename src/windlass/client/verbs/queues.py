@@ -137,7 +137,7 @@ class Queues(Verbs):
 
 
 def checked_settings(reset: Sequence[str], options: QueueOptions) -> QueueSettings:
-    """What `set` is to change; raises InvalidOption."""
+    """The settings that `set` changes; raises InvalidOption."""
     said = settings(**options)
     if said == QueueSettings() and not reset:
         there = ", ".join(QueueOptions.__annotations__)
@@ -146,7 +146,7 @@ def checked_settings(reset: Sequence[str], options: QueueOptions) -> QueueSettin
 
 
 def _state(queue: Queue) -> dict[str, Any]:
-    """What the audit keeps of a pause or closure."""
+    """The state of a pause or closure, for the audit."""
     return {"paused": queue.paused, "paused_until": queue.paused_until, "closed": queue.closed}
 
 

@@ -69,7 +69,7 @@ class Schedules(Verbs):
         return await self._amend(name, lambda before: without(before, names), version)
 
     def _settings(self, job: NewJob | None, options: ScheduleOptions) -> ScheduleSettings:
-        """Settings as given, checked; the job with the trace in which they are given."""
+        """The given settings, checked; the job gets the trace of this call."""
         refuse_connection(job)
         traced = self._home._with_creation(job) if isinstance(job, NewJob) else job
         return settings(traced, **options)
@@ -173,10 +173,10 @@ class Schedules(Verbs):
 
 
 def nothing_to_change() -> InvalidOption:
-    """The refusal of a `set` without settings."""
+    """The error for a `set` without settings."""
     return InvalidOption("set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}")
 
 
 def _times(schedule: Schedule) -> dict[str, Any]:
-    """What the audit keeps of a schedule."""
+    """The times of a schedule, for the audit."""
     return {"times": schedule.problem or schedule.in_words, "paused": schedule.paused}

@@ -50,10 +50,10 @@ async def search(
     by_failure: bool = False,
     in_payloads: bool = True,
 ) -> Found:
-    """A page: the newest jobs, or the latest failures, that match and may be seen.
+    """A page: the newest jobs, or the latest failures, that match and are visible.
 
-    Without `in_payloads` the store does not leave out jobs by their payloads: the end of the search would reveal what
-    hidden fields contain.
+    Without `in_payloads` the store does not filter by payloads: the end of the search would reveal what hidden
+    fields contain.
     """
     ends = since_boot() + round(SEARCH_SECONDS * SECOND)
     if by_failure:
@@ -97,7 +97,7 @@ async def _failures(
 
 
 def _is_chosen(job: Job, wanted: JobFilter) -> bool:
-    """What the filter of a store means, for a job that was read."""
+    """Whether a job matches what the store's filter would test."""
     return (
         job.status in wanted.status
         and wanted.type in (None, job.type)

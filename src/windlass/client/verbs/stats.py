@@ -94,7 +94,7 @@ class Workers(Verbs):
     """The workers of the store."""
 
     async def alist(self) -> list[WorkerInfo]:
-        """The live workers, with the types of their apps: those of our own jobs are left out."""
+        """The live workers, with the types of their apps: Windlass's own types are left out."""
         store = await self._home._ready()
         found = await store.workers.list()
         return [msgspec.structs.replace(each, types=without_own(each.types)) for each in found]

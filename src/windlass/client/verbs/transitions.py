@@ -1,4 +1,4 @@
-"""What an operator's verb on one job did, or the error that says why it did nothing."""
+"""The result of an operator's verb on one job, or the error that says why nothing changed."""
 
 from windlass.client.verbs.links import cause_of
 from windlass.core.ids import JobId

@@ -29,7 +29,7 @@ WAITING = (429, 503)
 
 
 async def deliver(ctx: Context, webhook: str, id: str, event: dict[str, Any], mac: str) -> dict[str, Any]:
-    """One attempt; the result is the status of the answer and how long it took."""
+    """Send one delivery; the result is the status of the answer and how long it took."""
     home = entered.get().home
     found = await find_webhook((await home._ready()).documents, webhook)
     if found is None or found.stored.id != id:
@@ -74,7 +74,7 @@ def _usual_wait(failures: int) -> float:
 
 
 async def _with_contents(home: Home, stored: StoredWebhook, event: dict[str, Any]) -> dict[str, Any]:
-    """The event with the job's payload and result as they are now; `omitted` names what is missing."""
+    """The event with the job's current payload and result; `omitted` names what is missing."""
     if "job" not in event["data"]:
         return event
     data = dict(event["data"])

@@ -60,7 +60,7 @@ async def post(
                 writer.write(_request(parts, headers, body))
                 await writer.drain()
                 answer = await _answer(reader)
-                limit.reschedule(None)  # the status counts, however slow the body is
+                limit.reschedule(None)  # the status counts, even if the body is slow
                 await _drop_body(reader)
                 return answer
     except TimeoutError:
@@ -102,7 +102,7 @@ async def _connected(
         _check(parts, str(writer.get_extra_info("peername")[0]), networks)
         yield reader, writer
     finally:
-        writer.transport.abort()  # a close would wait for a slow receiver
+        writer.transport.abort()  # closing would wait for a slow receiver
 
 
 async def _connect(parts: SplitResult, addresses: Sequence[str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -118,13 +118,13 @@ async def _connect(parts: SplitResult, addresses: Sequence[str]) -> tuple[asynci
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
-    """With the certificates of the system, or those of SSL_CERT_FILE."""
+    """A TLS context with the system's certificates, or those of SSL_CERT_FILE."""
     return ssl.create_default_context()
 
 
 @functools.lru_cache(maxsize=1)
 def _resolvers(pid: int) -> ThreadPoolExecutor:
-    """Threads of a process: those of its event loop are for handlers, which a slow name server must not hold up."""
+    """Threads for name lookups: those of the event loop are for handlers, which a slow name server must not block."""
     return pool(MAX_RESOLVERS, "windlass-resolver")
 
 

@@ -1,4 +1,4 @@
-"""Attributes of spans, by OpenTelemetry's messaging conventions; ours begin with `messaging.windlass`."""
+"""Attributes of spans, by OpenTelemetry's messaging conventions; Windlass's own begin with `messaging.windlass`."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ class JobAttributes:
         self._app = app
 
     def of_new(self, jobs: Sequence[NewJob], operation: str) -> Attributes:
-        """Of jobs that are enqueued."""
+        """Attributes of enqueued jobs."""
         if len(jobs) > 1:
             return self.of_batch(operation, "send", {job.queue for job in jobs}, len(jobs))
         job = jobs[0]
@@ -37,7 +37,7 @@ class JobAttributes:
         }
 
     def of_batch(self, operation: str, kind: str, queues: Iterable[str], jobs: int) -> Attributes:
-        """Of a call for many jobs."""
+        """Attributes of a call for many jobs."""
         return {
             **self._operation(operation, kind),
             "messaging.destination.name": ",".join(sorted(queues)[:MAX_DESTINATIONS]),
@@ -45,7 +45,7 @@ class JobAttributes:
         }
 
     def of_attempt(self, job: Claimed) -> Attributes:
-        """Of an attempt."""
+        """Attributes of an attempt."""
         return {
             **self._operation("process", "process"),
             **_of_job(job.queue, job.id, job.type, job.flow, job.schedule),

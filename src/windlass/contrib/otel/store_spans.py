@@ -91,7 +91,7 @@ class _TracedJobs:
 
 
 def _links(claimed: Sequence[Claimed]) -> list[Link]:
-    """To the enqueues of the jobs that carry one, each once."""
+    """Links to the enqueues of the jobs that carry one, each once."""
     found = (trace.get_current_span(W3C.extract(carrier_of(job.meta))).get_span_context() for job in claimed)
     known = {each.span_id: each for each in found if each.is_valid}
     return [Link(each) for each in list(known.values())[:MAX_LINKS]]

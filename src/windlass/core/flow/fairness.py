@@ -1,8 +1,8 @@
 """Fairness: how a claim is divided between the tenants that have pending jobs, by weighted virtual time.
 
 Each tenant has the virtual time at which its last job ended, where a job takes 1/weight. The next job goes to the
-tenant whose own would end first. A tenant that appears, or appears again, starts at the present: idle time earns no
-credit, and earlier jobs leave no debt.
+tenant whose next job would end first. A tenant that appears, or appears again, starts at the present: idle time earns
+no credit, and earlier jobs leave no debt.
 """
 
 import heapq
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
-"""A tenant without a weight has 1."""
+"""The weight of a tenant without one."""
 
 
 class FairState(msgspec.Struct):
-    """The virtual time of one claiming process in one queue, and when each tenant's last job ended in it.
+    """The virtual time of one claiming process in one queue, and the virtual end of each tenant's last job.
 
     No end is before the present; a tenant without an end is at the present.
     """
@@ -27,7 +27,7 @@ class FairState(msgspec.Struct):
 
 
 def next_tenants(state: FairState, waiting: Iterable[str], weights: Mapping[str, float], jobs: int) -> list[str]:
-    """The tenants of the next jobs, in order, if each has enough; new tenants are first among equals."""
+    """The tenants of the next jobs, in order, if each has enough jobs; new tenants come first among equals."""
     state = with_weights(state, weights)
     ends, present = state.ends, state.present
     steps = {tenant: 1 / weights.get(tenant, 1.0) for tenant in waiting}
@@ -44,7 +44,8 @@ def next_tenants(state: FairState, waiting: Iterable[str], weights: Mapping[str,
 def after_claim(
     state: FairState, taken: Mapping[str, int], weights: Mapping[str, float], waiting: Iterable[str]
 ) -> FairState:
-    """The state after these tenants got these numbers of jobs; `waiting` are the tenants known to have had some.
+    """The state after these tenants got these numbers of jobs; `waiting` are the tenants known to have had pending
+    jobs.
 
     The present becomes the earliest end of the waiting tenants.
     """

@@ -29,10 +29,10 @@ DEFAULT_RETENTION: dict[Status, Micros] = {
 NO_LIMIT = 0
 NO_RATE = Rate(0, SECOND, 0)
 NO_AGEING: Micros = 0
-"""These let an operator remove what the code declares."""
+"""Values by which an operator removes what the code declares."""
 
 NONE: Final = "none"
-"""How programs spell it."""
+"""How programs spell these values."""
 
 MAX_AT_ONCE = 1_000_000
 MAX_WEIGHTS = 1_000
@@ -61,7 +61,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class QueueOptions(TypedDict, total=False):
-    """What `app.queue` and `app.queues.set` take."""
+    """The arguments of `app.queue` and `app.queues.set`."""
 
     max_attempts: int | None
     retry: StoredPolicy | None
@@ -80,7 +80,7 @@ class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int
     retry: StoredPolicy
     timeout: Micros
-    """Of one attempt; NO_TIMEOUT: any length."""
+    """The longest time of one attempt; NO_TIMEOUT: any length."""
     retention: dict[Status, Micros]
     max_concurrency: int | None = None
     rate_limit: Rate | None = None
@@ -112,11 +112,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> str:
-        """Changes with every change of the queue; its jobs do not count."""
+        """Changes with every change of the queue's settings or state, not with its jobs."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
 
     def check(self, version: str | None) -> None:
-        """Raise ChangedSince if a version is given and this is not it."""
+        """Raise ChangedSince if a version is given and the queue has another one."""
         if version not in (None, self.version):
             raise ChangedSince(f"queue {self.name!r}", self.version)
 
@@ -160,7 +160,7 @@ def amended(before: QueueSettings, said: QueueSettings) -> QueueSettings:
 
 
 def without(before: QueueSettings, names: Iterable[str]) -> QueueSettings:
-    """The operator's settings without these; without names: none."""
+    """The operator's settings without the named ones; without names, no settings."""
     chosen = tuple(names) or QueueSettings.__struct_fields__
     for name in chosen:
         if name not in _CHECKS:

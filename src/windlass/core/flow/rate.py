@@ -73,9 +73,9 @@ def full(rate: Rate, now: Micros) -> Bucket:
 
 
 def refilled(bucket: Bucket, rate: Rate, now: Micros, outstanding: int = 0) -> Bucket:
-    """Its content now, without room for `outstanding` tokens that were granted and may still be spent.
+    """The bucket's content now, without room for `outstanding` tokens that were granted and may still be spent.
 
-    A clock that was set back adds nothing; a bucket of another rate keeps its tokens, as far as they fit.
+    A clock that was set back adds nothing; a bucket of another rate keeps the tokens that fit.
     """
     credit = bucket.credit if bucket.period == rate.period else bucket.credit // bucket.period * rate.period
     credit += max(0, now - bucket.at) * rate.tokens
@@ -87,7 +87,7 @@ def spent(bucket: Bucket, tokens: int) -> Bucket:
 
 
 def price(cost: int, rate: Rate) -> int:
-    """The tokens that a job pays: at most a full bucket, or it could never start."""
+    """The tokens that a job costs: at most a full bucket, or it could never start."""
     return min(cost, rate.burst)
 
 

@@ -28,7 +28,7 @@ class StartCost(msgspec.Struct, frozen=True, gc=False):
     cost: int = 1
     key: str = ""
     rate: Rate | None = None
-    """The rate of its key."""
+    """The rate of the job's key."""
 
     @property
     def id(self) -> JobId:
@@ -94,12 +94,12 @@ class _KeyBudget(msgspec.Struct):
 
     now: Bucket
     earlier: list[Throttled]
-    """Throttled jobs that were not passed yet, in claim order."""
+    """Throttled jobs that follow the current job, in claim order."""
     later: Bucket | None = None
-    """The bucket after the last throttled job that was passed; None: none was."""
+    """The bucket after the throttled jobs before the current job; None: there are none."""
 
     def throttled_until(self, job: StartCost, rate: Rate) -> Micros | None:
-        """When the job may start; None: now. It never starts before a throttled job that precedes it."""
+        """When the job may start; None: now. It never starts before an earlier throttled job."""
         tokens = price(job.cost, rate)
         while self.earlier and self.earlier[0].order < job.order:
             before = self.earlier.pop(0)

@@ -14,8 +14,8 @@ KeyPosition = tuple[int, Micros, str]
 def assign_slots(taken: Collection[int], limits: Iterable[int | None]) -> list[int]:
     """The slots for the first of the waiting jobs, whose limits are given in order; the rest keep waiting.
 
-    Each job brings its own limit and gets a slot if fewer than that are taken. The first job that gets none stops the
-    assignment.
+    Each job has its own limit and gets a slot if fewer slots than that are taken. The first job without a slot ends
+    the assignment.
     """
     held, slots, number = set(taken), [], 0
     for limit in limits:
@@ -29,7 +29,7 @@ def assign_slots(taken: Collection[int], limits: Iterable[int | None]) -> list[i
 
 
 def key_position(sort_priority: int, strict: bool | None, rank: Micros, id_: str) -> KeyPosition:
-    """Strict order is by due time and ignores priority."""
+    """The position of a job that waits for its key; strict order is by due time and ignores priority."""
     return (0 if strict else sort_priority), rank, id_
 
 
@@ -44,7 +44,7 @@ def keeps_slot(status: Status, strict: bool | None) -> bool:
 
 
 def or_waiting_for_key(due: Timing, key: str | None, slot: int | None) -> Timing:
-    """A due job with a key and no slot waits for its key, and keeps its rank."""
+    """A due job with a key and no slot becomes blocked, and keeps its rank."""
     if due.status is Status.PENDING and key is not None and slot is None:
         return Timing(Status.BLOCKED, WAITING_FOR_KEY, due.run_at, due.rank)
     return due

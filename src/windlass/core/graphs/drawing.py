@@ -1,4 +1,4 @@
-"""A graph as boxes: nodes that are alike become one, and each box has a level below those that it waits for. Pure."""
+"""A graph as boxes: similar nodes share a box, and each box has a level below those that it waits for. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,11 +9,11 @@ from windlass.core.graphs.tree import FlowEdge, FlowNode
 from windlass.core.ids import JobId
 
 FOLDED_FROM = 6
-"""From this many on, nodes of one type that wait for the same nodes are one box."""
+"""From this number on, nodes of one type that wait for the same nodes are one box."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """A node, or several that are alike."""
+    """A node, or several similar nodes."""
 
     name: str
     type: str
@@ -21,14 +21,14 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
     ends: dict[str, int]
     """The number of nodes by status; `skipped` counts as one."""
     id: JobId | None
-    """Of a single node."""
+    """The id of a single node."""
     level: int
     after: tuple[tuple[int, str], ...]
-    """Places of other boxes, and how these must end."""
+    """Indexes of other boxes, and how these must end."""
 
     @property
     def status(self) -> str:
-        """Of a single node; of several, the one that matters most."""
+        """The status of a single node; of several, the most important one."""
         return next(each for each in SEVERITY if self.ends.get(each))
 
 
@@ -36,16 +36,16 @@ SEVERITY = ("dead", "failed", "running", "pending", "scheduled", "blocked", "can
 
 
 def end_of(node: FlowNode) -> str:
-    """Its status, or `skipped`."""
+    """The status of the node, or `skipped`."""
     return "skipped" if node.skipped else str(node.status)
 
 
 def boxes(nodes: Sequence[FlowNode], most: int) -> tuple[list[Box], int]:
-    """At most this many boxes, and how many nodes are not in them; nodes come after those that they wait for."""
+    """At most this number of boxes, and how many nodes are in no box; nodes come after those that they wait for."""
     classes = _classes(nodes)
     sizes = Counter(classes.values())
     place: dict[str, int] = {}
-    """Of the box, by the name of a node."""
+    """The index of the box, by the name of a node."""
     members: list[list[FlowNode]] = []
     of_class: dict[int, int] = {}
     left_out = 0
@@ -69,7 +69,7 @@ def boxes(nodes: Sequence[FlowNode], most: int) -> tuple[list[Box], int]:
 
 
 def _classes(nodes: Sequence[FlowNode]) -> dict[str, int]:
-    """Nodes of one class have the same type, and wait for nodes of the same classes alike."""
+    """The class of each node: nodes of one class have the same type, and wait for nodes of the same classes."""
     known: dict[object, int] = {}
     classes: dict[str, int] = {}
     for node in nodes:

@@ -8,14 +8,14 @@ from windlass.core.groups.ids import GROUP_TYPE, is_group_id, member_id, member_
 from windlass.core.ids import JobId
 
 FLOW_TYPE = "windlass.flow"
-"""The type of the job that a graph is."""
+"""The type of a graph's own job."""
 JOIN_TYPE = "windlass.join"
-"""The type of the jobs between nodes: they decide about conditions, or gather many parents."""
+"""The type of joins, the jobs between nodes: they decide about conditions, or gather many parents."""
 MAP_TYPE = "windlass.map"
 """The type of the job that adds a member per element."""
 FLOW_TYPES = (GROUP_TYPE, FLOW_TYPE)
 WATCHER_TYPES = (GROUP_TYPE, FLOW_TYPE, MAP_TYPE)
-"""Jobs that the ends of their members wake."""
+"""Types of jobs that the ends of their members wake."""
 MAX_NODES = 10_000
 SLOTS = 104
 """Indexes of one node: at most 2**20 // MAX_NODES."""

@@ -14,7 +14,7 @@ from windlass.core.status import FINISHED, Status
 
 
 class When(StrEnum):
-    """What a node needs of the nodes that it waits for."""
+    """The condition of a node on the nodes that it waits for."""
 
     COMPLETED = "completed"
     """All of them completed."""
@@ -34,7 +34,9 @@ class NodeEnd(Enum):
 
 
 def node_end(status: Status | None, outcome: str | None, *, skipped: bool) -> NodeEnd:
-    """A node with this status; without one it is not stored, and `outcome` is that of its tombstone, if any."""
+    """The end of a node with this status; without a status it is not stored, and `outcome` is that of its tombstone,
+    if any.
+    """
     if status is None:
         return NodeEnd.COMPLETED if outcome == Status.COMPLETED else NodeEnd.LOST
     if status not in FINISHED:
@@ -45,7 +47,7 @@ def node_end(status: Status | None, outcome: str | None, *, skipped: bool) -> No
 
 
 def when_dead(ends: Iterable[NodeEnd]) -> Verdict:
-    """Whether a node with the condition `dead` runs."""
+    """Whether a node with the condition `dead` runs; None while that is undecided."""
     found = set(ends)
     if NodeEnd.LOST in found:
         return Verdict.RUN
@@ -66,7 +68,7 @@ def is_unmet(reason: str | None) -> bool:
 
 
 def node_in_reason(reason: str | None) -> JobId | None:
-    """The node in `unmet_reason` or `node_ended_reason`, if it is one of these."""
+    """The node in a reason of `unmet_reason` or `node_ended_reason`; None for other reasons."""
     text = reason or ""
     start = next((each for each in (UNMET, LOST_NODE) if text.startswith(each)), None)
     found = "" if start is None else text[len(start) :].split(" ")[0]
@@ -114,13 +116,13 @@ def name_in_meta(meta: object) -> str | None:
 
 
 class FlowPayload(msgspec.Struct, frozen=True):
-    """The arguments of the job that a graph is."""
+    """The arguments of a graph's own job."""
 
     flow: JobId
     nodes: int
     jobs: int
     """Nodes and joins."""
     name: str = ""
-    """As its producer calls it."""
+    """The name that its producer gave it."""
     digest: str = ""
-    """Of its nodes and edges."""
+    """The digest of its nodes and edges."""

@@ -1,4 +1,4 @@
-"""A flow as a graph, as people and programs see it."""
+"""A flow as a graph, as people and programs read it."""
 
 from datetime import datetime
 

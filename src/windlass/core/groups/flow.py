@@ -25,15 +25,15 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     kind: str = "group"
     """group or graph."""
     name: str | None = None
-    """As its producer calls it."""
+    """The name that its producer gave it."""
     status: Status
-    """Of the job that the flow is: completed, if all members have, or all nodes of a graph have ended well;
-    cancelled, if one is lost; else scheduled, or for a moment pending or running.
+    """The status of the flow's own job: completed if all members completed, or all nodes of a graph completed or
+    were skipped; cancelled if one is lost; else scheduled, or for a moment pending or running.
     """
     reason: str | None = None
     size: int
     completed: int
-    """In a list, as many as the group counted when it last looked."""
+    """In a list, the number at the last count of the group."""
     dead: int = 0
     cancelled: int = 0
     skipped: int = 0

@@ -15,9 +15,9 @@ from uuid_utils import uuid7
 from windlass.core.ids import JobId
 
 GROUP_TYPE = "windlass.group"
-"""The type of the job that a group is."""
+"""The type of a group's own job."""
 MEMBER_TYPE = "windlass.member"
-"""The type of a member that stands for another job, such as the last link of a chain: it has its result."""
+"""The type of a member that represents another job, such as the last link of a chain: it gets that job's result."""
 MAX_MEMBERS = 1_000_000
 _INDEX_BITS = 20
 _LOW = (1 << 62) - 1
@@ -50,7 +50,7 @@ def named_group_id(name: str) -> JobId:
 
 
 def is_group_id(id_: JobId) -> bool:
-    """Whether an id looks like that of a group; only the job's type is certain."""
+    """Whether an id has the form of a group's id; only the job's type is certain."""
     return id_[14:16] == "81"
 
 
@@ -71,13 +71,13 @@ def member_index(group: JobId, id_: JobId) -> int | None:
 
 
 def added_id(group: JobId, adder: JobId, what: str) -> JobId:
-    """The id of a member that a member added: the same, if an attempt of the adder adds the same again."""
+    """The id of a member that a member added: the same if an attempt of the adder adds the same job again."""
     hashed = _hash(f"{group} {adder} {what}") & _LOW
     return _made(UUID(_derived(group, _Kind.ADDED, 0)).int >> 64 << 64 | hashed, _Kind.ADDED)
 
 
 def is_member_id(group: JobId, id_: JobId) -> bool:
-    """Whether a child of this group is a member, with an index or added by a member; a callback is none."""
+    """Whether a child of this group is a member, with an index or added by a member; a callback is not."""
     if not is_group_id(group):
         return False
     return id_[:-5] == _member_prefix(group) or id_[:18] == _added_prefix(group)
@@ -89,12 +89,14 @@ def _added_prefix(group: JobId) -> str:
 
 
 def link_id(seed: str, place: int) -> JobId:
-    """The id of a job behind a member: it follows from the member and its place in a chain."""
+    """The id of a job behind a member: derived from the member and the job's place in a chain."""
     return _made(_hash(f"windlass link\0{seed}/{place}"), _Kind.LINK)
 
 
 def family(id_: JobId) -> str | None:
-    """A text that members of one group share, rarely with another group of the same millisecond; None: no group."""
+    """A text that members of one group share, and rarely members of another group of the same millisecond; None: no
+    group.
+    """
     if id_[14:15] != "8":
         return None
     match id_[15:16]:
@@ -116,7 +118,7 @@ def group_of(id_: JobId, parent: JobId | None, flow: str | None) -> JobId | None
 
 
 def watcher_id(group: JobId, role: Role) -> JobId:
-    """The id of the job that decides whether a callback runs: of `then`, the group itself."""
+    """The id of the job that decides whether a callback runs; for `then`, the group itself."""
     return group if role is Role.THEN else _derived(group, _Kind.ROLE, role)
 
 
@@ -126,12 +128,14 @@ def callback_id(group: JobId, role: Role) -> JobId:
 
 
 def is_role_id(group: JobId, id_: JobId) -> bool:
-    """Whether the job is a callback of this group, or decides whether one runs; `then` the group decides itself."""
+    """Whether the job is a callback of this group, or decides whether one runs; the group itself decides about
+    `then`.
+    """
     return id_[14:16] == f"8{_Kind.ROLE:x}" and id_[:-5] == _derived(group, _Kind.ROLE, 0)[:-5]
 
 
 def before_member(group: JobId, index: int) -> JobId:
-    """The highest id that sorts before this member: where a list of it and those after it begins."""
+    """The highest id that sorts before this member, from which a list begins with it."""
     return before(member_id(group, index))
 
 
@@ -157,6 +161,6 @@ def _hash(text: str) -> int:
 
 
 def _made(bits: int, kind: _Kind) -> JobId:
-    """With the version, the kind and the variant of RFC 9562 in their places."""
+    """The UUID, with the version, the kind and the variant of RFC 9562."""
     bits &= ~(0xFF << 72 | 0b11 << 62)
     return str(UUID(int=bits | 0x8 << 76 | kind << 72 | 0b10 << 62))

@@ -12,7 +12,7 @@ _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)%")
 
 
 def check_need(need: object, size: int | None) -> Need:
-    """As it is stored; `size` is None if it is not known yet."""
+    """The need as it is stored; `size` is None if it is not known yet."""
     if need is None or need == "all":
         return None
     if isinstance(need, str) and (found := _SHARE.fullmatch(need)) and Fraction(found[1]) <= 100:

@@ -18,10 +18,10 @@ STORED_WITHIN: Micros = 60 * SECOND
 MEMBER_STORED_WITHIN: Micros = SECOND // 500
 """Added to it for each job: on a busy Redis, 100,000 members take half a minute."""
 ABANDONED_AFTER: Micros = 3600 * SECOND
-"""An open group to which nothing was added for this time is given up: its producer is gone."""
+"""An open group to which nothing was added for this time is abandoned: its producer has ended."""
 ABANDONED = "abandoned: it was not sealed, and nothing was added for an hour"
 MIN_POLL, MAX_POLL = 2.0, 30.0
-"""Seconds until a group is looked at again, if no end of a member asks for it before."""
+"""Seconds until a group runs again, if no end of a member wakes it before."""
 LOST_NOTE = "{} did not complete"
 """The note of a group's progress, once a member is lost."""
 
@@ -54,7 +54,7 @@ def member_state(status: Status | None, outcome: str | None, *, stored: bool) ->
 
 
 class Verdict(Enum):
-    """What becomes of the job that watches a group for a callback."""
+    """The decision about the job that watches a group for a callback."""
 
     WAIT = "wait"
     RUN = "run the callback"
@@ -62,7 +62,7 @@ class Verdict(Enum):
 
 
 def verdict(role: Role, *, ended: bool, lost: bool, skipped: bool = False) -> Verdict:
-    """`ended`: no member is live, and none can be added; `lost`: more are lost than `need` allows."""
+    """The decision. `ended`: no member is live, and none can be added; `lost`: more are lost than `need` allows."""
     if skipped:
         return Verdict.CANCEL
     match role:
@@ -75,7 +75,9 @@ def verdict(role: Role, *, ended: bool, lost: bool, skipped: bool = False) -> Ve
 
 
 def seconds_until_next_look(looks: int) -> float:
-    """Short at first, longer for groups that last: an end that no runner reported is found within this time."""
+    """Short at first, longer for groups that last: the time within which a group finds an end that no runner
+    reported.
+    """
     return min(MIN_POLL * 1.1 ** min(looks, 100), MAX_POLL)
 
 
@@ -99,7 +101,7 @@ def too_few_reason(need: Need, size: int) -> str:
 
 
 def member_in_reason(reason: str | None) -> JobId | None:
-    """The member because of which a group was cancelled, if any."""
+    """The member because of which a group was cancelled, from the reason; None if there is none."""
     words = (reason or "").split(" ")
     return words[2] if words[:2] == ["its", "member"] and len(words) > 3 and is_id(words[2]) else None
 
@@ -109,12 +111,12 @@ class GroupPayload(msgspec.Struct, frozen=True, omit_defaults=True):
 
     group: JobId
     size: int
-    """0 of an open group: its document has the size once it is sealed."""
+    """0 for an open group: its document has the size once it is sealed."""
     role: int = Role.THEN
     as_list: bool = False
     """Whether its result is the list of all results, instead of a reference to them."""
     name: str = ""
-    """As its producer calls it."""
+    """The name that its producer gave it."""
     need: Need = None
     """How many members must complete."""
     rest: str = "finish"

@@ -8,7 +8,7 @@ from windlass.core.status import FINISHED, Status
 
 
 class InitialState(msgspec.Struct, frozen=True):
-    """What the store's clock decides about a new job."""
+    """The part of a new job that the store's clock decides."""
 
     status: Status
     run_at: Micros
@@ -44,5 +44,5 @@ def is_expired(expires_at: Micros | None, now: Micros) -> bool:
 
 
 def spoils(status: Status, expires_at: Micros | None, now: Micros) -> bool:
-    """Whether a job whose attempt ended with this status has expired: it is cancelled instead."""
+    """Whether a job expires instead: its attempt ended with a status that would run it again after its expiry."""
     return status not in FINISHED and is_expired(expires_at, now)

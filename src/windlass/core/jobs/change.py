@@ -23,7 +23,7 @@ class JobChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_timed(self) -> bool:
-        """Whether it sets a time for the job; that time then replaces the old one."""
+        """Whether it sets a time for the job."""
         return self.run_at is not None or self.delay is not None
 
     @property
@@ -57,7 +57,7 @@ def reschedule(before: Timing, change: JobChange, now: Micros) -> Timing:
         case Status.BLOCKED if due or before.reason not in (NO_WORKER, WAITING_FOR_KEY):
             return Timing(before.status, before.reason, run_at, before.rank)
         case _:
-            # Also a parked job, or one that waits for its key: it could be released before its new time.
+            # A parked job, or one that waits for its key, must not be released before its new time.
             return Timing(Status.SCHEDULED, None, run_at, run_at)
 
 

@@ -25,7 +25,7 @@ _inputs = msgspec.json.Decoder(list[tuple[JobId, str | None]])
 
 
 class ParentEffect(Enum):
-    """What a parent's status means for its dependent."""
+    """The effect of a parent's status on its dependent."""
 
     WAIT = "wait"
     RELEASE = "release"
@@ -44,12 +44,12 @@ def effect_of(parent: Status, when_ended: bool = False) -> ParentEffect:
 
 
 def parent_ended_reason(parent: JobId, status: Status) -> str:
-    """The reason of a job cancelled because of its parent. A retry of the parent finds its dependents by it."""
+    """The reason of a job that was cancelled because of its parent, by which a retry of the parent finds the job."""
     return f"its parent {parent} is {status}"
 
 
 def parent_in_reason(reason: str | None) -> JobId | None:
-    """The parent because of which a job was cancelled, if any."""
+    """The parent because of which a job was cancelled, from the reason; None if there is none."""
     words = (reason or "").split(" ")
     is_ours = len(words) == 5 and words[:2] == ["its", "parent"] and reason in _reasons(words[2])
     return words[2] if is_ours else None
@@ -66,7 +66,7 @@ def describe_cause(job: Job) -> str:
 
 
 def due_after(run_at: Micros, created_at: Micros, lag: Micros, now: Micros) -> Micros:
-    """When a dependent is due whose last parent completes now: its delay counts from now, a `run_at` stays.
+    """When a dependent is due after its last parent completed: its delay counts from now, a `run_at` stays.
 
     A `run_at` that is not after `created_at` means none was given; the clock may have been set back since.
     """
@@ -74,7 +74,7 @@ def due_after(run_at: Micros, created_at: Micros, lag: Micros, now: Micros) -> M
 
 
 class ParentState(msgspec.Struct, frozen=True):
-    """A parent as the enqueue finds it."""
+    """A parent at the enqueue of its dependent."""
 
     status: Status
     queue: str
@@ -118,7 +118,7 @@ def check_parents(jobs: Iterable[NewJob], sources: Mapping[JobId, ParentState], 
 
 
 def levels(jobs: Iterable[NewJob]) -> dict[JobId, int]:
-    """How many jobs of a batch run before each of them, one after the other: in chains, the place of the link."""
+    """How many jobs of a batch run one after the other before each of them; in a chain, the index of the link."""
     level: dict[JobId, int] = {}
     for job in jobs:
         level[job.id] = 1 + max((level.get(parent, 0) for parent in job.parents), default=0)
@@ -148,7 +148,7 @@ def is_parent_result(field: str, takes: str) -> bool:
 
 
 def with_results(payload: str, results: Sequence[tuple[str, str]]) -> str:
-    """The payload with these parameters added, as JSON text; nothing is decoded."""
+    """The payload with these parameters added, as JSON text without decoding it."""
     added = ",".join(f"{msgspec.json.encode(name).decode()}:{text}" for name, text in results)
     own = payload.strip()[1:-1].strip()
     return "{" + ",".join(part for part in (own, added) if part) + "}"

@@ -17,7 +17,7 @@ class OnConflict(StrEnum):
 
 
 class KeyDecision(Enum):
-    """What the store does on a conflict."""
+    """The store's action on a conflict."""
 
     RETURN_EXISTING = "return the existing job"
     REPLACE = "cancel the existing job, and store the new one"
@@ -25,7 +25,9 @@ class KeyDecision(Enum):
 
 
 def decide_key(existing: Status | None, wanted: OnConflict) -> KeyDecision:
-    """`existing` is the status of the live job with the key; None: one that ended within its window."""
+    """The decision; `existing` is the status of the live job with the key, None for one that ended within its
+    window.
+    """
     if wanted is OnConflict.RAISE:
         return KeyDecision.REFUSE
     if wanted is OnConflict.REPLACE and existing in WAITING:

@@ -1,4 +1,4 @@
-"""The records of a job: what a producer enqueues, what a runner claims, what people see.
+"""The records of a job: what a producer enqueues, what a runner claims, what people read.
 
 `NewJob` and `Claimed` are on the hot path: plain values, moments as microseconds, not tracked by the garbage
 collector (they cannot be part of a cycle). `Job` is the public record.
@@ -32,7 +32,7 @@ ResultParam = tuple[str, JobId]
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A job to be enqueued: complete except for what the store's clock decides."""
+    """A job to be enqueued: complete except for the fields that the store's clock decides."""
 
     id: JobId
     type: str
@@ -41,8 +41,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     priority: int = 0
     run_at: Micros | None = None
     delay: Micros = 0
-    """From the store's clock or, with parents, from when the last of them completed; `run_at` wins if both are
-    given.
+    """Counted from the store's clock or, with parents, from the end of the last of them; `run_at` wins if both
+    are given.
     """
     max_attempts: int | None = None
     """None: the queue's setting when the job is stored."""
@@ -65,7 +65,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parents: tuple[JobId, ...] = ()
     """Jobs that this one waits for: in the store, or earlier in the same batch."""
     when_ended: bool = False
-    """Whether it may run once its parents have ended, however that was; else they must complete."""
+    """Whether it may run once its parents have ended with any status; else they must complete."""
     result_params: tuple[ResultParam, ...] = ()
     """Parameters that get the results of parents. They are not in the payload."""
     timeout: Micros | None = None
@@ -80,8 +80,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tick: Micros | None = None
     """The tick that it is for; None: run by hand."""
     fresh: str = ""
-    """The process that made the id for this job, which therefore is in no store yet. Ignored in any other process,
-    and if empty.
+    """The process that made the id for this job, so that no store has it yet. Ignored if empty, and in other
+    processes.
     """
 
 
@@ -166,7 +166,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """A job as people and programs see it; the names are those of REST and `--json`."""
+    """The public record of a job; the names are those of REST and `--json`."""
 
     id: JobId
     queue: str
@@ -187,12 +187,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     created_at: datetime
     updated_at: datetime
     version: str = ""
-    """Changes with every change of the job: verbs on it take one, and then change nothing if it has another."""
+    """Changes with every change of the job; a verb with a version changes nothing if the job has another one."""
     claimed_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     worker: str | None = None
-    """Its runner: the id of the worker, as `windlass workers list` shows it, and a number."""
+    """The id of its runner: that of the worker, as `windlass workers list` shows it, and a number."""
     lease_expires_at: datetime | None = None
     idempotency_key: str | None = None
     idempotency_window: float | None = None
@@ -236,7 +236,7 @@ SAME_FIELDS = tuple(name for name, kind in Claimed.__annotations__.items() if Jo
 
 
 def to_claimed(job: Job) -> Claimed:
-    """A running job as its runner holds it, as far as deciding about it needs."""
+    """A running job in the record of its runner, as far as decisions need it."""
     fields = {name: getattr(job, name) for name in SAME_FIELDS}
     return Claimed(
         **fields,

@@ -1,4 +1,4 @@
-"""Outcome → settlement: how an attempt ended, and what that does to its job. Pure and total."""
+"""Outcome → settlement: how an attempt ended, and how its job goes on. Pure and total."""
 
 from random import Random
 from typing import Any, assert_never
@@ -24,14 +24,14 @@ MAX_PAUSE = 16
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
-    """What the end of an attempt does to its job, as facts for the store."""
+    """The effect of an attempt's end on its job, as facts for the store."""
 
     status: Status
     outcome: str
     """How the attempt ended, as kept in its history: completed, failed, snoozed, requeued, …"""
     reason: str | None = None
     delay: Micros = 0
-    """From the store's clock to the next run; only for scheduled and failed."""
+    """Time from the store's clock to the next run; only for scheduled and failed."""
     result: str | None = None
     error: JobError | None = None
     failures: int = 0
@@ -53,7 +53,7 @@ class Settlement(Ending, frozen=True, kw_only=True, gc=False):
     keyed: bool = False
     """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
     concurrency_key: str | None = None
-    """Of the job: ending it may free a slot of this key."""
+    """The key of the job, of which its end may free a slot."""
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
@@ -74,7 +74,7 @@ class Requeued(msgspec.Struct, frozen=True):
 
 
 class NotRun(msgspec.Struct, frozen=True):
-    """There was no process, descriptor or memory to run the attempt."""
+    """No process, descriptor or memory was available to run the attempt."""
 
 
 class OtherVersion(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ class OtherVersion(msgspec.Struct, frozen=True):
 
 
 class Crashed(msgspec.Struct, frozen=True):
-    """The handler's process ended during the attempt; `report` says how."""
+    """The handler's process ended during the attempt; `report` says how it ended."""
 
     report: JobError
 
@@ -176,15 +176,15 @@ def _crashed(job: Claimed, report: JobError) -> Settlement:
 
 
 def is_suspect(job: Claimed) -> bool:
-    """Whether the job may have killed a runner: then it runs alone, so that a next crash is certainly its own.
+    """Whether the job may have ended a runner: then it runs alone, so that its next crash is certainly its own.
 
-    A lost machine is no job's fault, but several rescues of one job are more than chance.
+    A lost machine is not caused by a job, but several rescues of one job are more than chance.
     """
     return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
 
 
 def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int) -> Ending:
-    """For a job that was running when its runner crashed, among `suspects` started jobs.
+    """The ending of a job that was running when its runner crashed, one of `suspects` started jobs.
 
     Only a crash while alone is surely caused by the job, so only that uses up its budget.
     """
@@ -199,14 +199,14 @@ def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int
 
 
 LOST = Ending(Status.PENDING, "rescued", rescues=1)
-"""Its runner's lease expired: a failure of host, power or network, not of the job."""
+"""The ending after its runner's lease expired: a failure of host, power or network, not of the job."""
 
 UNSTARTED = Ending(Status.PENDING, "requeued", requeues=1)
-"""Claimed but never started, or stopped."""
+"""The ending of a claimed job that was never started, or was stopped."""
 
 
 def requeue(id_: JobId, queue: str, attempt: int) -> Settlement:
-    """The settlement of an attempt that its runner does not hold, though the store says so."""
+    """The settlement of an attempt that the store gives to a runner that does not hold it."""
     return Settlement(id=id_, queue=queue, attempt=attempt, status=Status.PENDING, outcome="requeued", requeues=1)
 
 
@@ -219,7 +219,7 @@ def _wait(policy: RetryPolicy, error: BaseException, failures: int, random: Rand
 
 
 def _pause(requeues: int, random: Random) -> Micros:
-    """1 s, 2 s, 4 s, …, ±10 %: any worker may get it next."""
+    """1 s, 2 s, 4 s, …, ±10 %, as any worker may get the job next."""
     return round(min(1 << min(requeues, 10), MAX_PAUSE) * SECOND * random.uniform(0.9, 1.1))
 
 

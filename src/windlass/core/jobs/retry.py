@@ -13,7 +13,7 @@ from windlass.core.text import shown
 from windlass.errors import ConfigError, InvalidTime
 
 _MAX_EXPONENT = 64
-"""factor ** failures overflows long before any cap does."""
+"""The exponent is bounded because factor ** failures overflows."""
 
 _LENGTH = "a duration such as 5 or '30s', from 0 to 100 years"
 
@@ -36,7 +36,7 @@ def _length(value: Any) -> float | None:
 
 @runtime_checkable
 class Backoff(Protocol):
-    """A retry policy: any object with these two may be the `retry=` of a task."""
+    """A retry policy: any object with `attempts` and `seconds` may be the `retry=` of a task."""
 
     @property
     def attempts(self) -> int:
@@ -159,7 +159,7 @@ class _FromWaits(type(msgspec.Struct)):  # type: ignore[misc]
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True, tag=True, metaclass=_FromWaits):
-    """These waits one after the other: `Steps(1, 5, "30s", "10m")` has five attempts.
+    """Waits one after the other: `Steps(1, 5, "30s", "10m")` has five attempts.
 
     With more `attempts` the last wait is repeated.
     """
@@ -241,20 +241,20 @@ def _problem(error: object, policy: object) -> str | None:
 
 
 def _is_policy(policy: object) -> bool:
-    # A class has the method too, but is no policy.
+    # A class has the method too, but is not a policy.
     return callable(getattr(policy, "seconds", None)) and not isinstance(policy, type)
 
 
 RetryPolicy = Backoff | ByError
-"""What a task may have."""
+"""The policies of a task."""
 StoredPolicy = Exponential | Linear | Fixed | Steps
-"""What a queue or a job may keep in the store: exception classes and other objects exist only in code."""
+"""The policies that a queue or a job may keep in the store; exception classes and objects exist only in code."""
 
 DEFAULT_POLICY = Exponential()
 
 
 RETRY_IN_META = "windlass.retry"
-"""The policy of a job that has its own is kept in its meta, under this name."""
+"""The key in a job's meta for its own policy."""
 
 
 def add_to_meta(meta: str | None, policy: StoredPolicy) -> str:
@@ -267,7 +267,7 @@ class _Meta(msgspec.Struct, rename={"retry": RETRY_IN_META}):
 
 
 def policy_in_meta(meta: str | None) -> StoredPolicy | None:
-    """The policy of a job that has its own; None also if it cannot be read, as one that was edited by hand."""
+    """The job's own policy; None if it has none, or one that was edited by hand and cannot be read."""
     try:
         return msgspec.json.decode(meta, type=_Meta).retry if meta and RETRY_IN_META in meta else None
     except (*UNREADABLE, ConfigError):

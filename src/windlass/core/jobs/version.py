@@ -8,7 +8,7 @@ from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 
 Versions = Mapping[JobId, str]
-"""The versions that jobs must still have."""
+"""The required versions, by job."""
 ANY_VERSION: Final[Versions] = {}
 
 

@@ -6,8 +6,8 @@ Five fields (minute, hour, day of month, month, day of week) or six (seconds fir
 A skipped local time runs once, right after the gap. A repeated one runs once if the hour and the minute are given,
 and each time if one of them begins with a star. Seconds count within the minute.
 
-cronsim parses the fields. The search over days is ours, because cronsim misses minutes where clocks change by half an
-hour (Lord Howe) or at a quarter to (Chatham).
+cronsim parses the fields. Windlass searches the days itself, because cronsim misses minutes where clocks change by
+half an hour (Lord Howe) or at a quarter to (Chatham).
 """
 
 import re
@@ -156,11 +156,11 @@ def parse_zone(name: object, field: str = "tz") -> str:
     return name
 
 
-@lru_cache(maxsize=1024)  # thousands of schedules share a few times
+@lru_cache(maxsize=1024)  # cached: thousands of schedules share a few times
 def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
-    """The first match after a moment; None: none before the year 2200."""
+    """The first match after a moment; None if there is none before the year 2200."""
     here, expression = _zone(zone), _expression(cron.minutes)
-    day = to_datetime(after).astimezone(here).date() - _DAY  # yesterday's skipped time may run today
+    day = to_datetime(after).astimezone(here).date() - _DAY  # a skipped time of yesterday may run today
     while day < _LAST_DAY:
         if day.month not in expression.months:
             day = (day.replace(day=1) + 32 * _DAY).replace(day=1)
@@ -192,9 +192,9 @@ def _minutes(text: str, day: date, here: ZoneInfo, after: Micros) -> Iterator[Mi
     yield from moments[bisect_left(moments, after - HOUR) :]
 
 
-@lru_cache(maxsize=100)  # up to 1,440 a day, and one request is followed by the next
+@lru_cache(maxsize=100)  # cached: up to 1,440 a day, and requests follow each other
 def _moved(text: str, day: date, here: ZoneInfo) -> tuple[Micros, ...]:
-    """The matching minutes of a day on which the clock changes, each checked by itself."""
+    """The matching minutes of a day on which the clock changes, each tested by itself."""
     expression, midnight = _expression(text), datetime.combine(day, time(), here)
     walls = (midnight.replace(hour=hour, minute=minute) for hour in expression.hours for minute in expression.minutes)
     fixed = not _is_open(expression)

@@ -22,7 +22,7 @@ from windlass.errors import WindlassError
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A decision about a schedule at a moment; with the schedule itself it determines the firing."""
+    """A decision about a schedule at a moment, from which the firing can be made again."""
 
     now: Micros
     ticks: tuple[Micros, ...]
@@ -31,11 +31,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Firing(msgspec.Struct, frozen=True, kw_only=True):
-    """What a schedule does now: enqueue jobs, and move to its next tick."""
+    """The action on a schedule: enqueue jobs, and move to the next tick."""
 
     name: str
     created_at: Micros
-    """Of the schedule; a new one of the same name differs in it."""
+    """The creation time of the schedule; a new one of the same name has another."""
     revision: int
     was_next: Micros
     now: Micros
@@ -68,7 +68,7 @@ def overlap_key(name: str) -> str:
 
 
 def firing(schedule: Schedule, now: Micros) -> Firing:
-    """What a schedule has to do at a moment."""
+    """The firing that is due for a schedule at a moment."""
     assert schedule.next_at is not None
     rules, pending = schedule.rules, to_micros(schedule.next_at)
     found = due(rules.timetable(to_micros(schedule.created_at)), pending, now, rules.catch_up)
@@ -130,7 +130,7 @@ def _is_current(schedule: Schedule | None, wanted: Firing) -> bool:
 
 
 def fired(wanted: Firing, stored: Collection[JobId]) -> Fired:
-    """The result of an applied firing: a job that is not in `stored` met another job's key."""
+    """The result of an applied firing; a job that is not in `stored` conflicted with another job's key."""
     ours = tuple(job.id for job in wanted.jobs if job.id in stored)
     return Fired(done=True, jobs=ours, skipped=len(wanted.jobs) - len(ours))
 
@@ -163,7 +163,7 @@ def reconfigured(before: Schedule, now: Micros, declared: ScheduleSettings, chan
 def changed_by(
     before: Schedule, now: Micros, changed: ScheduleSettings, was: ScheduleSettings, pause: bool | None
 ) -> Schedule:
-    """The schedule after an operator's change, with `pause` also paused or resumed; as before, if it is not `was`."""
+    """The schedule after an operator's change, with `pause` also paused or resumed; unchanged if it is not `was`."""
     if before.changed != was:
         return before
     if pause is None:
@@ -185,14 +185,14 @@ def resumed(before: Schedule, now: Micros) -> Schedule:
 
 
 def _replanned(schedule: Schedule, now: Micros) -> Schedule:
-    """After the last fired tick, also if the clock was set back since."""
+    """The schedule at its next tick after the last fired one, also if the clock was set back since."""
     begin = now if schedule.last_at is None else max(now, to_micros(schedule.last_at))
     following = schedule.rules.timetable(to_micros(schedule.created_at)).next(begin)
     return msgspec.structs.replace(schedule, next_at=None if following is None else to_datetime(following))
 
 
 def _times(schedule: Schedule) -> object:
-    """None, if the row was edited by hand and cannot be read."""
+    """The times of the schedule; None if the row was edited by hand and cannot be read."""
     try:
         rules = schedule.rules
     except WindlassError:

@@ -53,7 +53,7 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """What `app.schedule` and `app.schedules.set` take."""
+    """The arguments of `app.schedule` and `app.schedules.set`."""
 
     cron: str | None
     every: Duration | None
@@ -115,11 +115,11 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> str:
-        """Changes with every change of the schedule; its ticks are no change."""
+        """Changes with every change of the schedule's settings or state, not with its ticks."""
         return f"{to_micros(self.created_at)}-{self.revision}"
 
     def check(self, version: str | None) -> None:
-        """Raise ChangedSince if a version is given and this is not it."""
+        """Raise ChangedSince if a version is given and the schedule has another one."""
         if version not in (None, self.version):
             raise ChangedSince(f"schedule {self.name!r}", self.version)
 
@@ -130,7 +130,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problem(self) -> str | None:
-        """Why it cannot fire: it cannot be read, or its time zone is unknown here. None: it can."""
+        """Why it cannot fire: its row cannot be read, or its time zone is unknown here. None if it can."""
         try:
             self.rules.timetable(to_micros(self.created_at)).next(to_micros(self.created_at))
         except (WindlassError, ValueError, LookupError, OSError) as error:
@@ -191,7 +191,7 @@ def amended(before: ScheduleSettings, said: ScheduleSettings) -> ScheduleSetting
 
 
 def without(before: ScheduleSettings, names: Iterable[str]) -> ScheduleSettings:
-    """The operator's settings without these; without names: none."""
+    """The operator's settings without the named ones; without names, no settings."""
     chosen = tuple(names) or ScheduleSettings.__struct_fields__
     for name in chosen:
         if name not in ScheduleSettings.__struct_fields__:

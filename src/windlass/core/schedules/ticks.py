@@ -20,7 +20,7 @@ MAX_AT_ONCE = 1000
 MAX_COUNTED = 100
 """Missed ticks are counted up to here."""
 _WINDOWS = (60 * SECOND, 3600 * SECOND, DAY, 31 * DAY, 366 * DAY, 9 * 366 * DAY)
-"""In which the last tick is searched, shortest first: nine years cover a missing 29 February."""
+"""Windows for the search of the last tick, shortest first: nine years cover a missing 29 February."""
 
 
 class CatchUp(StrEnum):
@@ -43,7 +43,7 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
     anchor: Micros = 0
 
     def next(self, after: Micros) -> Micros | None:
-        """The first tick after a moment; None: none before the year 2200."""
+        """The first tick after a moment; None if there is none before the year 2200."""
         if self.every is not None:
             tick = self.anchor + max(0, (after - self.anchor) // self.every + 1) * self.every
             return tick if tick < MAX_TIME else None
@@ -51,7 +51,7 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
         return next_match(self.cron, self.zone, after)
 
     def last(self, upto: Micros, earliest: Micros) -> Micros | None:
-        """The last tick up to a moment, not before another."""
+        """The last tick up to a moment, and not before the other one."""
         if self.every is not None:
             count = (upto - self.anchor) // self.every
             tick = self.anchor + count * self.every
@@ -74,7 +74,7 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Due(msgspec.Struct, frozen=True):
-    """What a schedule has to do at a moment."""
+    """The ticks of a schedule that are due at a moment, and the next one."""
 
     ticks: tuple[Micros, ...]
     """The ticks that run, in order."""
@@ -85,7 +85,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 def due(table: Timetable, pending: Micros, now: Micros, catch_up: CatchUp) -> Due:
-    """What is due at a moment, if `pending` is the first tick that was not fired."""
+    """The ticks that are due at a moment, if `pending` is the first that was not fired."""
     if pending > now:
         return Due((), pending, 0)
     if pending > now - LATE or catch_up is CatchUp.ALL:

@@ -15,7 +15,7 @@ from windlass.core.moments import SECOND, Micros
 
 K = TypeVar("K")
 SumBy = Literal["queue", "type"]
-"""What meters are summed by."""
+"""The fields by which meters are summed."""
 Buckets = dict[int, int]
 
 INTERVAL: Micros = 10 * SECOND
@@ -69,7 +69,7 @@ class Histogram(msgspec.Struct, frozen=True):
         return None
 
     def merge(self, other: "Histogram") -> "Histogram":
-        """Both together; merging is associative and commutative."""
+        """The sum of both; merging is associative and commutative."""
         if not (self.buckets and other.buckets):
             return self if self.buckets else other
         return merge((self.buckets, other.buckets))
@@ -83,7 +83,7 @@ def histogram(values: Iterable[Micros]) -> Histogram:
 
 
 def merge(histograms: Iterable[Buckets]) -> Histogram:
-    """All together."""
+    """The sum of all."""
     added: Buckets = defaultdict(int)
     for each in histograms:
         for number, held in each.items():
@@ -103,12 +103,12 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     """When the interval began, by the store's clock; the store fills it in."""
     completed: int = 0
     failed: int = 0
-    """To be tried again."""
+    """Attempts that failed and are tried again."""
     dead: int = 0
     cancelled: int = 0
     snoozed: int = 0
     crashed: int = 0
-    """Its process ended; to be tried again."""
+    """Attempts whose process ended; their jobs are tried again."""
     wait: Histogram = Histogram()
     """Microseconds from when an attempt was due to its start."""
     run: Histogram = Histogram()
@@ -125,7 +125,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
         return self.failed + self.dead + self.crashed
 
     def add(self, other: "Meter") -> "Meter":
-        """Both together; queue, type and interval are those of this one."""
+        """The sum of both, with the queue, type and interval of this one."""
         counted = zip(COUNTERS, map(int.__add__, _counters(self), _counters(other)), strict=True)
         return msgspec.structs.replace(
             self, wait=self.wait.merge(other.wait), run=self.run.merge(other.run), **dict(counted)
@@ -143,15 +143,15 @@ class Recent(msgspec.Struct, frozen=True):
     now: Micros
     meters: tuple[Meter, ...]
     added_up: int = 0
-    """The number of meters that were added up; 0: these are no sums."""
+    """The number of meters in these sums; 0 if these are no sums."""
 
     def since(self, length: Micros) -> "Recent":
-        """Only the intervals that reach into this length of the past."""
+        """Only the intervals that overlap the last `length`."""
         first = interval_of(self.now - length)
         return Recent(self.now, tuple(each for each in self.meters if each.interval_start >= first))
 
     def rate(self, length: Micros) -> float:
-        """Completed attempts per second, over the intervals that reach into this length of the past."""
+        """Completed attempts per second over the intervals that overlap the last `length`."""
         spanned = self.now - interval_of(self.now - length)
         return sum(each.completed for each in self.since(length).meters) * SECOND / spanned
 

@@ -10,7 +10,7 @@ DURATION_WINDOW: Micros = 300 * SECOND
 
 
 class Quantiles(msgspec.Struct, frozen=True):
-    """In seconds; None without values."""
+    """Quantiles in seconds; None without values."""
 
     p50: float | None = None
     p95: float | None = None

@@ -1,7 +1,7 @@
 """Samples: meters and queue depths by the minute for days, and by the hour for months.
 
-Minutes are made of intervals, hours of minutes. Making one again gives the same result, so any process may do it.
-A sample only grows: if a second look finds less, its parts have been dropped since.
+Minutes are made of intervals, hours of minutes. Making one again gives the same result, so any process may do it. A
+sample only grows: if a second count is lower, parts of it have been dropped since.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,14 +17,14 @@ HOUR: Micros = 60 * MINUTE
 SAMPLE_RETENTION: dict[Micros, Micros] = {MINUTE: 7 * DAY, HOUR: 400 * DAY}
 """How long minutes and hours are kept."""
 LAG: Micros = INTERVAL
-"""How long after its end a minute is made: late writes are included."""
+"""How long after its end a minute is made, so that late writes are included."""
 MAX_MINUTES = 20
 """Made per call, when some were missed."""
 MAX_PRUNED = 60
 """Minutes or hours dropped per call."""
 MAX_PAIRS = 200
 MAX_QUEUES = 100
-"""Of each step the busiest pairs of queue and type, and the busiest queues, are kept by name. The rest of a queue is
+"""In each step the busiest pairs of queue and type, and the busiest queues, are kept by name. The rest of a queue is
 kept under the type '', the rest of all queues under the queue '': the sum over a step is always complete.
 """
 
@@ -76,7 +76,7 @@ def minutes_due(now: Micros, last: Micros) -> list[Micros]:
 
 
 def hours_due(now: Micros, made: Sequence[Micros], missed: Micros | None) -> list[Micros]:
-    """The hours to make: those whose last minute was just made, and the first one that has minutes only."""
+    """The hours to make: those whose last minute was just made, and the first hour that has only minutes."""
     newest = closed(now, HOUR)
     ended = {start_of(minute, HOUR) for minute in made if start_of(minute + MINUTE, HOUR) == minute + MINUTE}
     first = set() if missed is None else {start_of(missed, HOUR)}
@@ -102,7 +102,7 @@ class Rollup:
             self._added[place] = self._added[place].add(each) if place in self._added else each
 
     def grown(self, there: Iterable[Meter]) -> list[Meter]:
-        """The meters that count more than the stored ones. One for ('', '') marks the step as made."""
+        """The meters with higher counts than the stored ones. One for ('', '') marks the step as made."""
         known = {(each.queue, each.type): each.ended for each in there}
         folded = _folded(self._slot, self._added, known.keys())
         return [each for each in folded if each.ended > known.get((each.queue, each.type), -1)]
@@ -139,7 +139,7 @@ def total(queue: str, type_: str, slot: Micros, meters: Iterable[Meter]) -> Mete
 
 
 def _folded(slot: Micros, added: dict[QueueAndType, Meter], known: Collection[QueueAndType]) -> list[Meter]:
-    """Named samples stay named, then the busiest get names; the rest is summed per queue, or for all."""
+    """Named samples keep their name, then the busiest get names; the rest is summed per queue, or for all."""
     queues: dict[str, int] = {}
     for (queue, _), meter in added.items():
         if queue:

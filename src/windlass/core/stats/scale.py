@@ -17,7 +17,7 @@ class QueueLoad(msgspec.Struct, omit_defaults=True):
 
     @property
     def value(self) -> int:
-        """What it adds to the sum."""
+        """The part of this queue in the sum."""
         wanted = self.running + (0 if self.paused else self.pending)
         most = self.max_concurrency
         return wanted if most is None else max(self.running, min(wanted, most))
@@ -34,7 +34,7 @@ class Scale(msgspec.Struct):
 
 
 def scale(counts: Mapping[str, Mapping[str, int]], queues: Iterable[Queue], chosen: Collection[str] = ()) -> Scale:
-    """The load of the chosen queues; none chosen: of all."""
+    """The load of the chosen queues; of all, if none is chosen."""
     known = {queue.name: queue for queue in queues}
     loads = {
         name: _load(jobs.get("pending", 0), jobs.get("running", 0), known.get(name))

@@ -11,7 +11,7 @@ from windlass.core.stats.recent_stats import Quantiles
 from windlass.core.stats.samples import HOUR, LAG, MINUTE, Depth, start_of
 
 By = Literal["queue", "type", "all"]
-"""What a timeline has series of; "all": only the sum."""
+"""The series of a timeline; "all": only the sum."""
 Times = Literal["both", "wait", "run", "none"]
 """Which times are read."""
 MINUTES_UP_TO: Micros = 12 * HOUR
@@ -61,7 +61,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     run: Quantiles
     """In seconds, in the handler."""
     jobs: dict[str, float] | None = None
-    """By status, the mean; None if not observed, and for types: only queues are counted."""
+    """By status, the mean; None if not observed, and for types, since only queues are counted."""
     max_jobs: dict[str, int] | None = None
     """By status, the maximum."""
     oldest: float | None = None
@@ -72,7 +72,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """The timeline of one queue or type, or of all."""
 
     whole: Point | None
-    """All points as one; None if nothing was sampled."""
+    """The sum of all points; None if nothing was sampled."""
     points: tuple[Point | None, ...]
     """Oldest first; None is a gap."""
 

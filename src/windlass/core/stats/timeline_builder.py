@@ -84,7 +84,7 @@ class TimelineBuilder:
         ]
 
     def _shown(self, name: str, meter: Meter | None) -> bool:
-        """The unnamed rest is in every step, if only to mark it as made."""
+        """Whether the series is shown. The unnamed rest is in every step, sometimes only to mark the step as made."""
         if not name:
             return meter is not None and meter.ended > 0
         return self._by == "type" or self._window.queue in (None, name)
@@ -143,7 +143,7 @@ class _Track:
         return self.point(part, *self._ever)
 
     def point(self, part: _Part, meter: Meter, looks: tuple[Depth, ...] = ()) -> Point:
-        """If jobs were counted and the queue was not among them, it had none."""
+        """The point. A queue that is missing where jobs were counted had none."""
         looked = self._counted and part.observations > 0
         depth = looks[0] if looks else _EMPTY
         return Point(

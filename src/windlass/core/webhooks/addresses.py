@@ -11,7 +11,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_NETWORKS = 100
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _ROUTED = (ipaddress.IPv6Network("2000::/3"), _NAT64)
-"""The rest of IPv6 is not public, whatever a release of Python says of it; some has IPv4 addresses within."""
+"""Other IPv6 is not public, whatever a release of Python says; some of it contains IPv4 addresses."""
 _REFUSED: dict[str, tuple[str, ...]] = {
     "this machine": ("0.0.0.0/8", "127.0.0.0/8", "::/128", "::1/128"),
     "link-local, where clouds have their metadata": ("169.254.0.0/16", "fe80::/10"),
@@ -59,14 +59,16 @@ def refusal(text: str, allowed: Sequence[Network] = ()) -> str | None:
 
 
 def is_allowed(text: str, allowed: Sequence[Network]) -> bool:
-    """Whether an allowed network has this address; of an IPv6 address that leads to an IPv4 one, that one counts."""
+    """Whether the address is in an allowed network; for an IPv6 address with an IPv4 address inside, the latter
+    counts.
+    """
     address = _address(text)
     inner = _embedded(address) or address
     return any(inner in network for network in allowed)
 
 
 def is_address(text: str) -> bool:
-    """Whether a host is an address, not a name."""
+    """Whether a host is an address instead of a name."""
     try:
         _address(text)
     except ValueError:
@@ -83,7 +85,7 @@ def _is_routed(address: Address) -> bool:
 
 
 def _embedded(address: Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 address leads to."""
+    """The IPv4 address inside an IPv6 address; None if there is none."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
     if address in _NAT64:

@@ -19,7 +19,7 @@ from windlass.core.webhooks.webhook import StoredWebhook
 WEBHOOK_TYPE = "windlass.webhook"
 WEBHOOK_QUEUE = "windlass.webhooks"
 QUEUE_SETTINGS = QueueSettings(fair=True)
-"""Webhooks are the tenants of the queue: a long backlog of one does not hold up the others."""
+"""Webhooks are the tenants of the queue, so a long backlog of one does not delay the others."""
 RETRY = Steps("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h")
 _encode = msgspec.json.Encoder().encode
 
@@ -51,7 +51,7 @@ def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any
 
 
 def told_by(payload: Any) -> tuple[str | None, str | None]:
-    """The event and the job in the payload of a delivery; any producer may enqueue one that has neither."""
+    """The event and the job in the payload of a delivery; None in one that another producer made without them."""
     event = _field(payload, "event")
     kind, job = _field(event, "type"), _field(_field(event, "data"), "job")
     return kind if isinstance(kind, str) else None, job if isinstance(job, str) else None
@@ -62,5 +62,5 @@ def _field(value: Any, name: str) -> Any:
 
 
 def mac_of(key: Secret, id_: JobId, event: dict[str, Any]) -> str:
-    """The authentication code that shows that a delivery is ours and unchanged."""
+    """The authentication code that shows that a delivery was made by Windlass and is unchanged."""
     return hmac.new(key.text.encode(), id_.encode() + b"\0" + _encode(event), hashlib.sha256).hexdigest()

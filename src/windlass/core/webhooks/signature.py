@@ -20,7 +20,7 @@ class Secret(msgspec.Struct, frozen=True, omit_defaults=True):
     until: Micros | None = None
 
     def __repr__(self) -> str:
-        return "Secret(…)"  # a record may be part of a traceback or a log
+        return "Secret(…)"  # hidden, because a record may be part of a traceback or a log
 
 
 def new_secret(random: Callable[[int], bytes]) -> str:

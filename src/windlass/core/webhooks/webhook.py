@@ -33,7 +33,7 @@ MAX_TIMEOUT: Micros = 30 * SECOND
 
 
 class WebhookOptions(TypedDict, total=False):
-    """What `app.webhooks.add` takes; every given selection must match."""
+    """The arguments of `app.webhooks.add`; every given selection must match."""
 
     events: Iterable[str]
     """`job.completed`, `job.dead`, `job.cancelled`, and the same of `flow.`; default: all of them."""
@@ -70,13 +70,13 @@ class StoredWebhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """A webhook in the store, with its secrets."""
 
     id: str
-    """New with each webhook: one that is added again under its old name is another one."""
+    """New with each webhook: one that is added again under its old name has another."""
     url: str
     settings: WebhookSettings
     secrets: tuple[Secret, ...]
     """The newest first."""
     mac_key: Secret
-    """Of the code by which a delivery is known to be ours: any producer may enqueue jobs of its type."""
+    """The key of the code that shows that Windlass made a delivery: any producer may enqueue jobs of its type."""
     paused: bool = False
 
     def secrets_at(self, now: Micros) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class StoredWebhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return tuple(each.text for each in self.secrets if each.until is None or each.until > now)
 
     def rotated(self, secret: str, now: Micros, overlap: Micros) -> "StoredWebhook":
-        """With a new secret; the old ones sign for the overlap, and no longer than they would have."""
+        """The webhook with a new secret; the old ones sign for the overlap, and no longer than before."""
         until = now + overlap
         old = [Secret(each.text, min(until, each.until or until)) for each in self.secrets]
         kept = [each for each in old if each.until is not None and each.until > now]
@@ -107,7 +107,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool
     created_at: datetime
     old_secret_until: datetime | None = None
-    """How long deliveries are signed by the secret before the last rotation too."""
+    """Until when the secret before the last rotation signs too."""
 
 
 def settings_of(**options: Any) -> WebhookSettings:
@@ -134,7 +134,7 @@ def check_url(url: object, allowed: Sequence[Network]) -> str:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-        (host or "").encode("idna")  # as it is resolved: no label is empty or too long
+        (host or "").encode("idna")  # checked as it is resolved: no label is empty or too long
     except ValueError as error:
         raise InvalidOption("url", f"cannot be read: {error}") from None
     if parts.scheme not in ("http", "https") or not host:

@@ -26,7 +26,7 @@ OVERHEAD: Micros = SECOND // 1000
 PROMPT: Micros = 1 * SECOND
 """The longest time until a free worker sees a job."""
 HAND_OVER: Micros = SECOND // 10
-"""From the end of one job of a key to the start of the next, with a free worker, as measured."""
+"""Measured time from the end of one job of a key to the start of the next, with a free worker."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Span(msgspec.Struct, frozen=True):
-    """A duration: likely, least and most; inf: unknown."""
+    """A duration: likely, least and most; inf if unknown."""
 
     likely: float
     least: float
@@ -100,7 +100,7 @@ def _not_before(facts: WhyFacts) -> Micros:
 
 
 def _through_queue(facts: WhyFacts) -> _Span:
-    """Until all jobs ahead are claimed and a worker has a free slot."""
+    """How long until all jobs ahead are claimed and a worker has a free slot."""
     likely, least, most = _ahead(facts)
     free = _free(facts)
     if most < free:
@@ -129,7 +129,7 @@ def _through_queue(facts: WhyFacts) -> _Span:
 
 
 def _capacity(facts: WhyFacts) -> float:
-    """Jobs per microsecond that the busy slots of its queue can run, if all jobs are like its type.
+    """How many jobs per microsecond the busy slots of its queue can run, if all jobs are like its type.
 
     Used in the first seconds, when few attempts have ended.
     """
@@ -181,13 +181,13 @@ def _free(facts: WhyFacts) -> int:
 
 
 def _in_turn(facts: WhyFacts, through: _Span) -> _Span:
-    """How long each job ahead of it for its key waits: a free worker is woken as soon as the key is free."""
+    """How long each job ahead of it for its key waits; a free worker is woken as soon as the key is free."""
     idle = _ahead(facts)[2] < _free(facts)
     return msgspec.structs.replace(through, likely=HAND_OVER) if idle else through
 
 
 def _through_key_queue(facts: WhyFacts, each_waits: _Span) -> _Span:
-    """Until it has a slot of its key: the jobs ahead run in rounds, and each waits in the queue."""
+    """How long until it has a slot of its key: the jobs ahead run in rounds, and each waits in the queue."""
     place, usual = facts.position, facts.typical_duration
     limit = facts.job.key_limit or DEFAULT_KEY_LIMIT
     rounds = (place.ahead_for_key.jobs + min(place.slots.jobs, limit)) // limit

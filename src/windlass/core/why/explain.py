@@ -30,10 +30,10 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...]
     """Never empty."""
     estimated_start: datetime | None = None
-    """Of a waiting job; None: unknown, and `basis` says why."""
+    """The start of a waiting job; None if unknown, and `basis` says why."""
     earliest: datetime | None = None
     latest: datetime | None = None
-    """None beside an estimate: unknown."""
+    """None beside an estimate means unknown."""
     basis: str | None = None
     """How the start was estimated, or why it was not."""
 
@@ -74,7 +74,7 @@ def _moment(micros: int | None) -> datetime | None:
 OUTSTAYED = 3
 """A job that runs this many times longer than 95 of 100 of its type is slow."""
 WORTH_SAYING: Micros = 10 * SECOND
-"""Below this no job is called slow."""
+"""A job that has run for less than this is never slow."""
 
 
 def runs(facts: WhyFacts) -> list[Reason]:
@@ -108,7 +108,7 @@ def _usual(facts: WhyFacts) -> tuple[Micros, Micros] | None:
 
 
 def _lapsed(facts: WhyFacts) -> list[Reason]:
-    """The lease of its runner was not renewed in time."""
+    """The reason for a job whose lease was not renewed in time."""
     job, now = facts.job, facts.now
     if job.lease_expires_at is not None and to_micros(job.lease_expires_at) > now:
         return []
@@ -164,13 +164,13 @@ def ended(facts: WhyFacts) -> Reason:
 
 
 def _lost_flow(job: Job, text: str) -> Reason:
-    """Of a group or graph: a retry of its own job alone would find the same member or node again."""
+    """The reason for a group or graph: a retry of its own job alone would find the same member or node again."""
     lost = member_in_reason(job.reason) or node_in_reason(job.reason)
     do = f"to run what was lost again: windlass flows retry {job.id}"
     return Reason(code="cancelled", text=text, do=do, jobs=() if lost is None else (lost,))
 
 
 def _skipped(cause: Job, when: str) -> Reason:
-    """Of a node whose condition cannot be met."""
+    """The reason for a node whose condition cannot be met."""
     text = f"It was skipped at {when}: it was to run if {cause.type} {cause.id} did not complete."
     return Reason(code="cancelled", text=text, jobs=(cause.id,))

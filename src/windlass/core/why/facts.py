@@ -17,13 +17,13 @@ from windlass.core.status import Status
 from windlass.errors import InvalidOption
 
 MAX_AHEAD = 10_000
-"""Jobs ahead of it in its queue are counted up to here."""
+"""Max count of the jobs ahead of it in its queue."""
 MAX_AHEAD_FOR_KEY = 1_000
-"""Jobs ahead of it for its key, and running jobs of its queue, are counted up to here."""
+"""Max count of the jobs ahead of it for its key, and of the running jobs of its queue."""
 MAX_TENANTS = 100
-"""Other tenants are listed up to here."""
+"""Max listed other tenants."""
 MAX_NAMED = 5
-"""Jobs that hold what it waits for are listed up to here."""
+"""Max listed jobs that hold what it waits for."""
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Holder(msgspec.Struct, frozen=True):
     id: JobId
     status: Status
     since: Micros
-    """When it was claimed; of a job that does not run, since when it has its status."""
+    """When it was claimed; for a job that does not run, when it got its status."""
     run_at: Micros
     runner: str | None = None
 
@@ -74,7 +74,7 @@ class QueuePosition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The live workers, as far as they concern a job."""
+    """The live workers, counted by what they can do for a job."""
 
     alive: int = 0
     know: int = 0
@@ -88,7 +88,7 @@ class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 0
     """Slots of the able workers."""
     busy: int = 0
-    """Slots of theirs in use, by jobs of any queue."""
+    """Busy slots of the able workers, by jobs of any queue."""
 
 
 class Throughput(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        """Per microsecond."""
+        """Jobs per microsecond."""
         return self.jobs / self.time if self.time else 0.0
 
 
@@ -144,7 +144,7 @@ class WhyFacts(msgspec.Struct, frozen=True, kw_only=True):
     parents: tuple[Holder, ...] = ()
     """Its parents, as far as they are kept; unfinished ones first."""
     cause: Job | None = None
-    """The job that caused its cancellation; of a waiting link: the job at which its chain is."""
+    """The job that caused its cancellation; for a waiting link, the current job of its chain."""
     runners: tuple[Holder, ...] = ()
     """The longest-running jobs of its queue."""
     holders: tuple[Holder, ...] = ()
@@ -165,7 +165,7 @@ class WhyFacts(msgspec.Struct, frozen=True, kw_only=True):
         return (*cause, *(each.id for each in (*self.holders, *self.runners)))
 
     def naming(self, ids: Collection[JobId]) -> "WhyFacts":
-        """Name these other jobs alone; the rest are only counted."""
+        """Keep the names of these other jobs; the rest are only counted."""
         return msgspec.structs.replace(
             self,
             cause=self.cause if self.cause is not None and self.cause.id in ids else None,

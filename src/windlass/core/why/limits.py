@@ -8,7 +8,7 @@ from windlass.core.why.reason import Reason, at, listed, many
 
 
 def full_up(facts: WhyFacts) -> list[Reason]:
-    """The queue runs as many jobs as it may."""
+    """The reason if the queue runs as many jobs as its limit allows."""
     limit, running = facts.queue.rules.max_concurrency, facts.position.running
     if limit is None or running.jobs < limit:
         return []
@@ -28,7 +28,7 @@ def full_up(facts: WhyFacts) -> list[Reason]:
 
 
 def used_up(facts: WhyFacts) -> list[Reason]:
-    """Rates without tokens for the job. A job that is not due pays later."""
+    """The reasons for rates without tokens for the job. A job that is not due costs tokens later."""
     job = facts.job
     if job.status in (Status.SCHEDULED, Status.FAILED):
         return []

@@ -48,7 +48,7 @@ def many(count: Count, one: str, more: str) -> str:
 
 
 def listed(holders: Sequence[Holder], now: Micros, count: Count) -> str:
-    """Jobs with what they are doing; jobs that are not named are counted."""
+    """Jobs with their states; jobs that are not named are counted."""
     if not holders:
         return many(count, "job", "jobs") if count.jobs else ""
     named = "; ".join(f"{each.id} ({_doing(each, now)})" for each in holders)

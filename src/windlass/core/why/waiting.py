@@ -23,9 +23,9 @@ LASTING = frozenset({"paused", "no_worker", "no_worker_serves_queue", "workers_d
 
 
 def waits(facts: WhyFacts, start: Estimate) -> list[Reason]:
-    """All reasons, most severe first: those that do not end by themselves, then those nearest to the job.
+    """All reasons, most severe first: those that do not end by themselves, then those closest to the job.
 
-    A due time far off comes first of all.
+    A due time in the far future comes first of all.
     """
     found = [
         *_not_yet(facts),
@@ -44,7 +44,7 @@ def waits(facts: WhyFacts, start: Estimate) -> list[Reason]:
 
 
 def _not_yet(facts: WhyFacts) -> list[Reason]:
-    """Scheduled or failed: not due yet."""
+    """The reason for a scheduled or failed job that is not due yet."""
     job, now = facts.job, facts.now
     if job.status not in (Status.SCHEDULED, Status.FAILED):
         return []
@@ -82,10 +82,10 @@ def _waiting_for_members(facts: WhyFacts) -> Reason:
         else "It is a group, and waits for its members"
     )
     if seen is not None and seen.total:
-        text += f": {seen.done:g} of {seen.total:g} had completed when it last looked"
+        text += f": {seen.done:g} of {seen.total:g} had completed at its last count"
     if front is None:
         payload = facts.job.payload if isinstance(facts.job.payload, dict) else {}
-        more = " None of those that are there is live; its producer may add more until it seals the group."
+        more = " No member so far is live; its producer may add more until it seals the group."
         return Reason(code="awaits_members", text=f"{text}.{more if payload.get('open') else ''}")
     text += f". The first that has not ended is {short(describe_cause(front), 240)}."
     do = f"to see what holds it up: windlass jobs why {front.id}"
@@ -111,7 +111,7 @@ def _blocked(facts: WhyFacts) -> list[Reason]:
 
 
 def _waiting_for_parents(facts: WhyFacts) -> Reason:
-    """It waits for parents that have not completed."""
+    """The reason for a job that waits for parents that have not completed."""
     job, now = facts.job, facts.now
     left = [each for each in facts.parents if each.status is not Status.COMPLETED]
     if not facts.parents:
@@ -173,7 +173,7 @@ def _paused(facts: WhyFacts) -> list[Reason]:
 
 
 def _no_worker(facts: WhyFacts) -> list[Reason]:
-    """No live worker would claim it."""
+    """The reason for a job that no live worker would claim."""
     workers, job = facts.workers, facts.job
     if workers.able or (job.status is Status.BLOCKED and job.reason == NO_WORKER):
         return []
@@ -225,10 +225,10 @@ def _behind(facts: WhyFacts) -> list[Reason]:
 
 
 def _next(facts: WhyFacts) -> Reason:
-    """It has no reason to wait."""
+    """The reason for a job that nothing delays."""
     waited = facts.now - to_micros(facts.job.updated_at)
     if waited < OVERDUE:
-        return Reason(code="next", text="Nothing holds it: it is the next that a worker takes.")
+        return Reason(code="next", text="Nothing delays it: a worker claims it next.")
     workers = facts.workers
     if workers.busy >= workers.slots:
         all_slots = f"all {workers.slots:,} of {_workers(workers.able)}"
@@ -277,7 +277,7 @@ def _start_one(facts: WhyFacts) -> str:
 
 
 def _start_another(facts: WhyFacts) -> str:
-    """Without a command: the app that was given may lack the type too."""
+    """Advice without a command: the app that was given may lack the type too."""
     old = "a task that was renamed keeps its old type in aliases=[...]"
     return f"start a worker whose app has it, serving queue {facts.job.queue}; {old}"
 

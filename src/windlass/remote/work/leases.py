@@ -57,7 +57,7 @@ class RestLeases(Elsewhere):
         return True
 
     async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
-        """Those of the last beat, which is at most two seconds old."""
+        """The cancellations of the last beat, which is at most two seconds old."""
         if since_boot() - self._beaten_at > CANCELS_EVERY:
             await self.renew(worker, tuple(self._session.cancels), 0)
         return tuple(each for found in self._session.cancels.values() for each in found)

@@ -27,7 +27,7 @@ class WorkSession:
         self.info: WorkerInfo | None = None
         """The worker as it registered."""
         self.cancels: dict[str, tuple[CancelRequest, ...]] = {}
-        """By lease that this process opened: the attempts to cancel."""
+        """The attempts to cancel, by lease that this process opened."""
         self.holders: dict[AttemptKey, str] = {}
         """The lease of each attempt that is not settled."""
 

@@ -44,7 +44,7 @@ def cookie_name(secure: bool) -> str:
 
 def cookie_of(request: Request) -> str | None:
     """The session that a browser sends."""
-    # Starlette parses leniently: a malformed cookie of another program on this host must not hide ours.
+    # Starlette parses leniently: a malformed cookie of another program on this host must not hide the session's.
     return request.cookies.get(cookie_name(is_secure(request)))
 
 

@@ -54,7 +54,7 @@ class HostAccess(Access):
         self._auth = auth
 
     async def caller(self, request: Request, address: str, csrf: str | None = None) -> Caller:
-        """The caller; Refused with 401, 403 or 429. A change needs the CSRF token of our pages, or a bearer token,
+        """The caller; Refused with 401, 403 or 429. A change needs the CSRF token of a page, or a bearer token,
         which pages of other sites cannot send.
         """
         if _has_our_token(request):

@@ -1,8 +1,8 @@
-"""Callers whose driver reports no commits: the next call of the store asks their database.
+"""Callers whose driver reports no commits: the next call of the store reads the outcome from their database.
 
-In SQLite a row of ours is written in the caller's transaction, and exists if that has committed. PostgreSQL reports
-how a transaction, or its part since a savepoint, has ended. The query uses a connection of our own: the caller's may
-be closed, in use or on an event loop by then.
+In SQLite a row of Windlass is written in the caller's transaction, and exists if that has committed. PostgreSQL
+reports how a transaction, or its part since a savepoint, has ended. The query uses a connection of its own: the
+caller's may be closed, in use or on an event loop by then.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ def driver_caller(connection: Any, kinds: str) -> Caller:
 
 
 class SqliteCaller:
-    """A sqlite3 connection. A row in a table of ours exists if the transaction has committed."""
+    """A sqlite3 connection. A row in a table of Windlass exists if the transaction has committed."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.owner = connection
@@ -84,7 +84,7 @@ class SqliteCaller:
         batch.look = partial(self._look_at_file if self._file else self._look_inside, batch, token)
 
     def _look_at_file(self, batch: Batch, token: str) -> None:
-        """Through another connection, which sees only what is committed."""
+        """Read the file through another connection, which sees only what is committed."""
         try:
             with closing(sqlite3.connect(f"file:{quote(self._file)}?mode=rw", uri=True, timeout=0)) as other:
                 if _is_there(other, token):
@@ -93,7 +93,7 @@ class SqliteCaller:
             pass  # locked by the transaction, or there is no table, or no file any more: not committed
 
     def _look_inside(self, batch: Batch, token: str) -> None:
-        """A database in memory has only its own connection."""
+        """Read through the caller's connection, the only one of a database in memory."""
         try:
             if not self.owner.in_transaction:
                 (batch.commit if _is_there(self.owner, token) else batch.undo)()
@@ -111,7 +111,7 @@ def _is_there(connection: sqlite3.Connection, token: str) -> bool:
 
 
 def _rows(connection: sqlite3.Connection, text: str, *values: str) -> list[Any]:
-    """As tuples, whatever factories the caller has set."""
+    """The rows as tuples, whatever factories the caller has set."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     try:
@@ -204,7 +204,7 @@ def _of_psycopg2(connection: Any, extensions: Any) -> Caller:
 
 
 def _host_and_port(address: tuple[str, int] | str) -> tuple[str, int]:
-    """Of asyncpg's address, which may be the path of a socket."""
+    """The host and port of asyncpg's address, which may be the path of a socket."""
     if isinstance(address, str):
         folder, _, port = address.rpartition("/.s.PGSQL.")
         return folder, int(port)

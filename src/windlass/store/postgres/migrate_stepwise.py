@@ -76,9 +76,9 @@ def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
 
 
 def in_cluster(statement: str, buckets: int) -> str:
-    """With a split point between each two buckets, and with indexes that are there whole or not at all.
+    """The statement with a split point between each two buckets, and with indexes that exist whole or not at all.
 
-    A cluster creates an index online, in steps: one that was interrupted is there, but invalid, and would stay so.
+    A cluster creates an index online, in steps: an interrupted one exists but is invalid, and would stay so.
     """
     points = ", ".join(f"({bucket})" for bucket in range(1, buckets))
     split = _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", _PLAIN.sub("", statement).rstrip())
@@ -86,7 +86,9 @@ def in_cluster(statement: str, buckets: int) -> str:
 
 
 def in_plain(statement: str) -> str:
-    """Without the words that only a cluster understands, and with those that only a plain server does."""
+    """The statement without the words that only a cluster understands, and with those that only a plain server
+    does.
+    """
     return _ORDER.sub("", _GROUP.sub(r"(\1", _SPLIT.sub("", _PLAIN.sub(r"\1", statement))))
 
 

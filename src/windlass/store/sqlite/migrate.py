@@ -38,7 +38,7 @@ def statements(text: str) -> Iterator[str]:
 
 
 def version_of(connection: Statements) -> int:
-    """The number of the newest applied step; 0 for a file without our tables."""
+    """The number of the newest applied step; 0 for a file without Windlass's tables."""
     if not connection.rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'windlass_schema'"):
         return 0
     return int(connection.rows("SELECT coalesce(max(number), 0) FROM windlass_schema")[0][0])

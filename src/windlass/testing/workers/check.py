@@ -9,7 +9,7 @@ from windlass.testing.workers.stage import LEASE, Broken, Stage
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What was found about one rule."""
+    """The verdict on one rule."""
 
     rule: str
     text: str

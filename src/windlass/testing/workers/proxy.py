@@ -47,7 +47,7 @@ class LossyProxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="lossy proxy", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[asyncio.StreamWriter] = set()
-        """Of workers and to the server; some may be closed already."""
+        """Connections of workers and to the server; some may be closed already."""
         self.port = 0
         self.exchanges: list[Exchange] = []
         """Everything that reached the server, in order of arrival."""
@@ -109,7 +109,7 @@ class LossyProxy:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # Also those whose task had not begun, or that still have to send something.
+        # Also connections whose task had not begun, or that still have to send data.
         for connection in self._connections:
             connection.transport.abort()
         self._connections.clear()
@@ -174,7 +174,7 @@ async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 
 
 def _closing(head: bytes) -> bytes:
-    """The same head, saying that the connection ends with this message."""
+    """The same head, with the information that the connection ends with this message."""
     lines = [line for line in head.split(b"\r\n") if line and not line.lower().startswith(b"connection:")]
     return b"\r\n".join([*lines, b"Connection: close", b"", b""])
 

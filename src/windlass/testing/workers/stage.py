@@ -166,11 +166,11 @@ class Stage:
         return job
 
     def running(self, id_: str) -> None:
-        """Until the worker has claimed the job."""
+        """Wait until the worker has claimed the job."""
         self.until(lambda: self.job(id_).status == "running", "it does not claim a job")
 
     def until(self, look: Callable[[], T], otherwise: str, seconds: float | None = None) -> T:
-        """What `look` returns once it is true; raises Broken if it never is."""
+        """The result of `look` once it is true; raises Broken if it never is."""
         seconds = PATIENCE + 5 * self.lease if seconds is None else seconds
         end = time.monotonic() + seconds
         while not (found := look()):

@@ -56,7 +56,7 @@ async def run_async(work: Work) -> Outcome:
         work.outcome = error.outcome if not error.unknown else await _left_to_another(work, error)
         return work.outcome
     except BaseException as error:
-        # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
+        # All errors, also SystemExit and CancelledError: the attempt failed, the runner goes on.
         work.outcome = halted(work) or Raised(error, report(error))
         return work.outcome
     finally:
@@ -114,7 +114,7 @@ def run_sync(work: Work) -> Outcome:
 
 
 def _end_copy() -> NoReturn:
-    """A handler that forked may return in both processes; only the one that began the attempt may go on from here."""
+    """End the copy of a process that a handler forked: only the process that began the attempt may return from it."""
     os._exit(0)
 
 
@@ -126,7 +126,7 @@ def report(error: BaseException) -> JobError:
 
 
 def describe_internal_error(error: BaseException) -> str:
-    """A failure of ours, in one line: what and where."""
+    """An error of Windlass, in one line: what and where."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {_message(error)}{where}"
@@ -140,24 +140,24 @@ def _message(error: BaseException) -> str:
 
 
 def _shown(text: str, limit: int) -> str:
-    # Cut before and after: a huge text costs nothing, and escapes are longer than what they stand for.
+    # Cut before and after: a huge text costs nothing, and escapes are longer than the characters they replace.
     return cut(printable(cut(text, limit)), limit)
 
 
 def _traceback(error: BaseException) -> str | None:
     try:
-        # The first frame is ours; what people look for begins in their handler.
+        # The first frame is Windlass's; people look for the frames of their handler.
         frames = error.__traceback__.tb_next if error.__traceback__ else None
         told = traceback.TracebackException(type(error), error, frames, limit=-MAX_FRAMES)
         text = "".join(_without_ours(told).format())
     except BaseException:
         return None
-    # The end says what happened, so that is what is kept.
+    # The end names the error, so the end is kept.
     return _end_of(printable(_end_of(text)))
 
 
 def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
-    """Remove our frames between a middleware and the handler."""
+    """Remove Windlass's frames between a middleware and the handler."""
     link: traceback.TracebackException | None = told
     for _ in range(MAX_FRAMES):
         if link is None:
@@ -199,7 +199,9 @@ def _arguments(work: Work) -> dict[str, Any]:
 
 
 async def _left_to_another(work: Work, misfit: _Misfit) -> Outcome:
-    """While a live worker knows the arguments, as in a rolling deploy, the job is left to it without a failure."""
+    """Whether a live worker knows the arguments, as in a rolling deploy: then the job is left to it without a
+    failure.
+    """
     job = work.claimed
     try:
         workers = await (await work.home._ready()).workers.list()
@@ -210,7 +212,7 @@ async def _left_to_another(work: Work, misfit: _Misfit) -> Outcome:
 
 
 def _checked(result: Any, work: Work) -> Any:
-    """A coroutine that is not awaited must not count as done."""
+    """The handler's return value; a coroutine that is not awaited must not count as a result."""
     if result is not None and inspect.iscoroutine(result):
         result.close()
         advice = "say `return await …`" if work.is_async else "make the task, or what wraps it, an `async def`"
@@ -229,7 +231,7 @@ def _result(result: Any, work: Work) -> str:
         check_json(result, "result", typed=True, most=limit)
         return check_size(encode(result, "result"), "result", limit)
     except BaseException as error:
-        # Everything: encoding a result runs code of its class.
+        # All errors: encoding a result runs code of its class.
         return unstorable(error)
 
 

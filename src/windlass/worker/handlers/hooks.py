@@ -1,4 +1,4 @@
-"""The beginning and the end of a process that runs handlers: the user's hooks, and the state they make."""
+"""The start and the end of a process that runs handlers: the app's hooks, and the state that they make."""
 
 import asyncio
 import contextvars
@@ -19,7 +19,7 @@ from windlass.store.contract import Store
 from windlass.worker.store_retry import describe_error, retry_until_done
 
 STOP_SECONDS = 3.0
-"""How long stop hooks have together, at least; what is left of the drain time may be more."""
+"""Min time for all stop hooks together; the rest of the drain time may be longer."""
 MAX_PROBLEM_LENGTH = 300
 HOOK_SECONDS = 10.0
 """How long one call may take: the next dead job waits for it."""
@@ -42,18 +42,18 @@ class Lifespan:
             try:
                 await self.call(hook, self._app.state)
             except BaseException as error:
-                # Everything, also SystemExit: handlers need what the hooks prepare.
+                # All errors, also SystemExit: handlers need what the hooks prepare.
                 raise ConfigError(f"the {hook} failed:\n{_hook_traceback(hook, error)}") from None
 
     async def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Run the stop hooks in reverse, each whatever became of the others, all within this time."""
+        """Run the stop hooks in reverse, all of them even if one raises, within this time."""
         end = asyncio.get_running_loop().time() + max(seconds, STOP_SECONDS)
         for hook in reversed(self._app.hooks.stop):
             await self.attempt(hook, self._app.state, end=end)
         self._thread.shutdown(wait=False)
 
     async def attempt(self, hook: Hook, *given: object, end: float, job: str | None = None) -> None:
-        """Call a hook; what it raises, or that it takes too long, is emitted and otherwise ignored."""
+        """Call a hook; an error or a timeout is emitted and otherwise ignored."""
         try:
             async with asyncio.timeout_at(end):
                 await self.call(hook, *given)
@@ -65,11 +65,11 @@ class Lifespan:
             self._emit(HookFailed(hook=str(hook), job=job, problem=problem[:MAX_PROBLEM_LENGTH]))
 
     async def call(self, hook: Hook, *given: object) -> None:
-        """Call a hook where its kind belongs."""
+        """Call a hook in the thread or on the loop of its kind."""
         if hook.is_async:
             await hook(*given)
         else:
-            # In a context of its own: what one hook sets must not be there for the next one.
+            # In a new context: what one hook sets must not be there for the next one.
             run = contextvars.copy_context().run
             result = await asyncio.get_running_loop().run_in_executor(self._thread, run, hook, *given)
             if inspect.iscoroutine(result):
@@ -80,7 +80,7 @@ class Lifespan:
 
 
 def _hook_traceback(hook: Hook, error: BaseException) -> str:
-    """The traceback from the hook on: the frames before it are ours."""
+    """The traceback from the hook on: the frames before it are Windlass's."""
     frames, code = error.__traceback__, code_of(hook.function)
     while frames is not None and frames.tb_frame.f_code is not code:
         frames = frames.tb_next
@@ -120,7 +120,7 @@ class DeadHooks:
         return both
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run hooks until cancelled."""
         while True:
             await self._added.wait()
             await self._call_hooks(self._waiting.popleft())
@@ -142,7 +142,7 @@ class DeadHooks:
                 await self._call(hook, told)
 
     async def _call(self, hook: Hook, job: Job) -> None:
-        """In a task of its own: what a hook leaves on its task, or in its context, is not there for the next one."""
+        """Call a hook in a task of its own, so that its context and tasks do not affect the next one."""
         end = asyncio.get_running_loop().time() + HOOK_SECONDS
         call = asyncio.create_task(self._lifespan.attempt(hook, job, self._app.state, end=end, job=job.id))
         await asyncio.wait([call])

@@ -1,4 +1,4 @@
-"""What the handler processes of an embedded worker import to have its app and its tasks."""
+"""The modules that the handler processes of an embedded worker import to have its app and its tasks."""
 
 import sys
 

@@ -15,7 +15,7 @@ from windlass.observe.tracing import trace_ids
 OURS = "windlass"
 JOB_ID = "windlass_job_id"
 PRINTED = "%(levelname)s %(name)s: %(message)s"
-"""As lines are kept: in a handler process, what is printed is kept with the job."""
+"""The form of kept lines: in a handler process, standard output is kept with the job."""
 
 
 class JobRecordFactory:
@@ -40,16 +40,16 @@ class JobRecordFactory:
 
 
 def add_job_to_records() -> None:
-    """From now on every log record of this process carries its job; a factory that was there goes on working."""
+    """From now on every log record of this process carries its job; an earlier factory still makes the records."""
     present = logging.getLogRecordFactory()
     if not isinstance(present, JobRecordFactory):
         logging.setLogRecordFactory(JobRecordFactory(present))
 
 
 def show_app_logs(*, printed: bool = False, format: str = "text", log: TextIO | None = None) -> None:
-    """Show what the app logs at INFO or above, on standard error, unless it has configured logging.
+    """Show what the app logs at INFO or above on standard error, unless it has configured logging.
 
-    `printed` says that standard error is kept with the job; the worker's own is `log` then.
+    `printed` says that standard error is kept with the job; then `log` is the worker's own.
     """
     if logging.root.handlers or logging.root.level != logging.WARNING:
         return
@@ -79,8 +79,8 @@ class AppLines(logging.Formatter):
 class JobLogHandler(logging.Handler):
     """Keeps what is logged inside a handler with its job, bounded as `ctx.log` is.
 
-    `printed` says that standard output is kept with the job already, as in a handler process: what goes there
-    must not be kept twice.
+    `printed` says that standard output is kept with the job already, as in a handler process, so records that go
+    there are not kept twice.
     """
 
     def __init__(self, level: int, *, printed: bool, app: object = None) -> None:
@@ -89,11 +89,11 @@ class JobLogHandler(logging.Handler):
         self._app = app
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by `logging`, in any thread."""
+        """Keep a record; called by `logging`, in any thread."""
         others = [each for each in logging.root.handlers if each is not self]
         last = logging.lastResort
         if not others and last is not None and record.levelno >= last.level:
-            # Without us, `logging` would have fallen back on it: warnings are seen without any set-up.
+            # Without this handler `logging` would use its last resort: print warnings as it would.
             last.handle(record)
             others = [last]
         link = entered.get(None)
@@ -119,7 +119,7 @@ def _keep(link: Link, record: logging.LogRecord) -> None:
 
 
 def keep_job_logs(level: int | None, *, printed: bool = False) -> None:
-    """Keep what handlers log at this level or above; levels that loggers have are left as they are."""
+    """Keep what handlers log at this level or above; the levels of loggers stay."""
     if level is not None:
         logging.root.addHandler(JobLogHandler(level, printed=printed))
 

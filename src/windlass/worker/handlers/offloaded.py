@@ -14,7 +14,7 @@ from windlass.worker.handlers.work import Work
 
 
 def is_offloaded(work: Work) -> bool:
-    """Whether the row holds a reference instead of the payload, or instead of a result that goes into it."""
+    """Whether the row holds a reference instead of the payload, or instead of a parent's result."""
     payload, inputs = work.claimed.payload, work.claimed.parent_results
     # The row may have been edited by hand: then it may be of any type.
     return (isinstance(payload, str) and payload.startswith(PREFIX)) or (
@@ -23,9 +23,9 @@ def is_offloaded(work: Work) -> bool:
 
 
 def fetch_payload(work: Work) -> None:
-    """Put the payload, and the results that go into it, where the references to them were.
+    """Replace references by the payload and the parents' results.
 
-    Raises BlobUnavailable, which is tried again like any failure: the place may just not be mounted yet.
+    Raises BlobUnavailable, which is retried like any failure: the folder may not be mounted yet.
     """
     work.claimed = msgspec.structs.replace(work.claimed, payload=_whole(work, work.claimed.id, work.claimed.payload))
     if missing_result(work) is None:
@@ -33,7 +33,7 @@ def fetch_payload(work: Work) -> None:
 
 
 def missing_result(work: Work) -> InvalidPayload | None:
-    """The error for a parent's result that goes into the payload and was not kept; None if all were."""
+    """The error for a parent's result that was not kept; None if all were."""
     if work.claimed.result_params is None:
         return None
     for name, (parent, text) in parent_results(work.claimed.result_params, work.claimed.parent_results).items():
@@ -43,7 +43,7 @@ def missing_result(work: Work) -> InvalidPayload | None:
 
 
 def insert_parent_results(work: Work) -> None:
-    """Put the results of the jobs before this one into its payload, once."""
+    """Put the results of parents into the payload, once."""
     claimed = work.claimed
     if claimed.result_params is None:
         return
@@ -54,17 +54,17 @@ def insert_parent_results(work: Work) -> None:
 
 
 def _whole(work: Work, owner: JobId, stored: str) -> str:
-    """The text that is stored, or that the reference in its place leads to."""
+    """The stored text, or the text behind its reference."""
     reference = parse_reference(stored)
     if reference is None:
-        return stored  # or not one of ours: it will not fit the task, which is reported
+        return stored  # or not a reference: it will not fit the task, which is reported
     if work.blobs is None:
         raise unavailable(owner, reference, NO_BLOBS)
     return work.blobs.fetch(owner, reference)
 
 
 def offload_result(work: Work, text: str) -> str:
-    """Offload a large result: the reference to it, or why it could not be kept."""
+    """Offload a large result; returns the reference, or why it could not be kept."""
     try:
         blobs = work.blobs
         return text if blobs is None else blobs.keep(work.claimed.id, "result", text)
@@ -73,5 +73,5 @@ def offload_result(work: Work, text: str) -> str:
 
 
 def unstorable(error: BaseException) -> str:
-    """Stored instead of a result that cannot be kept: the job has completed all the same."""
+    """The note that is stored instead of a result that cannot be kept: the job has completed anyway."""
     return encode({UNSTORABLE: cut(str(error) or type(error).__name__, 500)}, "result")

@@ -1,4 +1,4 @@
-"""A handler process as its runner sees it: started, given jobs, ended with its descendants."""
+"""A handler process from its runner's side: started, given jobs, ended with its descendants."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ from windlass.worker.stop_signals import STOP_SIGNALS
 from windlass.worker.through_server import token_in_environment
 
 OUTPUT_SECONDS = 0.5
-"""How long we wait for the end of what a handler printed; one that closed its output is not waited for twice."""
+"""Max wait for the last output of a handler; after it closed its output there is no second wait."""
 LOAD_SECONDS = 300.0
 """How long a handler process may take to load the app; no job's timeout counts it."""
 LOOK_SECONDS = 1.0
@@ -47,7 +47,7 @@ OUT_OF_RESOURCES = (OSError, RuntimeError, MemoryError)
 OUT_OF_RESOURCES_PAUSE = 1.0
 
 _kill_thread = ThreadPoolExecutor(1, "windlass-strays")
-"""A thread of our own: those of the loop may all be taken by handlers."""
+"""A separate thread: handlers may take all threads of the loop."""
 _FATAL = "Fatal Python error"
 _encode = msgspec.json.Encoder().encode
 _from_process = msgspec.json.Decoder(protocol.FromProcess)
@@ -76,7 +76,7 @@ class HandlerProcess:
         self._mark = mark
         self._figures = figures
         self._absorbed: dict[int, int] = {}
-        """What its figures had when they were last added to ours."""
+        """Its metrics when they were last added to the runner's."""
         self._code: int | None = None
         """How it ended."""
         self._ended = asyncio.create_task(self._follow_end())
@@ -88,14 +88,14 @@ class HandlerProcess:
 
     @classmethod
     async def start(cls, config: WorkerConfig, mark: str) -> "HandlerProcess":
-        """A fresh process, which begins to load the app; an error of OUT_OF_RESOURCES leaves nothing behind."""
+        """Start a new process, which begins to load the app; an error of OUT_OF_RESOURCES leaves nothing behind."""
         mark = f"{mark}.{secrets.token_hex(8)}"
         _kill_thread.submit(int)  # the thread that kills leftovers exists before the process does
         with contextlib.ExitStack() as made, contextlib.ExitStack() as lent:
             ours, theirs = socket.socketpair()
             made.callback(ours.close)
             lent.callback(theirs.close)
-            # A pipe of our own, not the loop's: some loops end their wait for a process only with its pipes, and a
+            # A separate pipe, not the loop's: some loops end their wait for a process only with its pipes, and a
             # child that it left behind may hold those open for ever.
             read, write = os.pipe()
             lent.callback(os.close, write)
@@ -122,7 +122,7 @@ class HandlerProcess:
                 pass_fds=[each for each in (theirs.fileno(), shared, log) if each is not None],
                 start_new_session=True,
                 env={**os.environ, MARK: mark, **token_in_environment(config)},
-                cwd=loaded_in(),  # a handler may have changed the runner's: it would be another store there
+                cwd=loaded_in(),  # in the folder that a handler chose, a relative address names another store
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=write,
                 stderr=write,
@@ -131,7 +131,9 @@ class HandlerProcess:
         return cls(process, reader, writer, output, mark, figures)
 
     async def load(self) -> bool:
-        """Until it has loaded the app; raises HandlerProcessFailed. False: a signal to all processes has ended it."""
+        """Wait until it has loaded the app; raises HandlerProcessFailed. False: a signal to all processes has
+        ended it.
+        """
         if self._loaded:
             return True
         try:
@@ -154,7 +156,7 @@ class HandlerProcess:
         return True
 
     async def run(self, work: Work, retry: StoredPolicy) -> Outcome:
-        """One attempt. Whatever happens to the process, there is an outcome."""
+        """Run one attempt. Whatever happens to the process, there is an outcome."""
         self.jobs += 1
         mark = secrets.token_hex(8)
         self._output.expect(mark)
@@ -171,7 +173,7 @@ class HandlerProcess:
                     outcome, self._spoiled, work.trace = Decided(settlement), not fit, trace
                     self._add_figures()
         if outcome is None:
-            # Its own exit code says more than our kill; but one that only closed its socket may go on for ever.
+            # Its own exit code says more than SIGKILL; but a process that only closed its socket may go on for ever.
             self._hung_up = not (await asyncio.wait([self._ended], timeout=OUTPUT_SECONDS))[0] and not work.halted
             await self.end()
         else:
@@ -184,7 +186,7 @@ class HandlerProcess:
         return halted(work) or Crashed(JobError("Crashed", self._ending(printed)))
 
     async def _await_output(self) -> None:
-        """What the handler printed comes by another way than its outcome, and may be slower."""
+        """Wait for the handler's output, which may arrive after its outcome."""
         try:
             async with asyncio.timeout(OUTPUT_SECONDS):
                 await self._output.complete.wait()
@@ -201,19 +203,19 @@ class HandlerProcess:
             kill_tree(self._process.pid)
 
     async def end(self, seconds: float = 0) -> None:
-        """Let it stop by itself if it has time, kill it, and wait until it is gone."""
+        """Let it stop by itself if it has time, else kill it, and wait for its end."""
         if seconds and self._loaded and self.alive:
             self._output.expect(secrets.token_hex(8))
             self._send(_encode(protocol.Close()))
             await asyncio.wait([self._ended], timeout=seconds)
-            # It has no job any more: what it prints now, such as that a hook failed, is for the worker's own output.
+            # It has no job any more: later output, such as a failed hook, goes to the worker's own output.
             sys.stderr.writelines(f"{line}\n" for line in self._output.take())
         self.kill()
         await asyncio.shield(self._ended)
 
     @property
     def alive(self) -> bool:
-        """Whether it can be given a job."""
+        """Whether it can run another job."""
         return self._code is None and not self._reader.at_eof()
 
     def fit(self, config: WorkerConfig) -> bool:
@@ -246,8 +248,8 @@ class HandlerProcess:
             ours.absorb(self._figures, self._absorbed)
 
     async def _wait(self) -> None:
-        """Until it has ended. A handler of this process may have taken SIGCHLD, which tells the loop, or have waited
-        for any child and got this one: so we look too.
+        """Wait until it has ended. This also polls: a handler of this process may have taken SIGCHLD, which
+        notifies the loop, or have waited for any child and reaped this one.
         """
         waiting = asyncio.ensure_future(self._process.wait())
         while self._code is None:
@@ -256,7 +258,7 @@ class HandlerProcess:
         waiting.cancel()
 
     async def _kill_leftovers(self) -> None:
-        """Until it is done: the next attempt must not overlap what this one left."""
+        """Repeat until no leftover lives: the next attempt must not overlap them."""
         while True:
             try:
                 await asyncio.get_running_loop().run_in_executor(_kill_thread, kill_marked, f"{MARK}={self._mark}")

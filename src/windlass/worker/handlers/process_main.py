@@ -55,7 +55,7 @@ _to_process = msgspec.json.Decoder(protocol.ToProcess)
 
 
 class RunnerConnection:
-    """The connection to the runner; written by the handler's threads, read by one of our own."""
+    """The connection to the runner; written by the handler's threads, read by a thread of its own."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -88,7 +88,7 @@ class RunnerConnection:
                     jobs.put(message)
                 elif self.work is not None:
                     self.work.cancel()
-        # The runner is gone: the outcome would be lost, and the job will be rescued.
+        # The runner has ended: the outcome would be lost, and the job will be rescued.
         os._exit(1)
 
     def begin(self, work: "ProcessWork") -> None:
@@ -98,7 +98,7 @@ class RunnerConnection:
             work.cancel()
 
     def _send_notes(self) -> None:
-        """At intervals, so that the last note before a long pause is sent too."""
+        """Send notes at intervals, so that the last note before a long pause is sent too."""
         while True:
             self.has_notes.wait()
             self.has_notes.clear()
@@ -133,13 +133,13 @@ class ProcessWork(Work, eq=False, kw_only=True):
             if self.has_unsent_notes:
                 self.has_unsent_notes = False
                 lines = tuple(self.lines)
-                # In place, and only what we have seen: the handler's thread may be adding to it.
+                # In place, and only the notes read here: the handler's thread may be adding to it.
                 del self.lines[: len(lines)]
                 self.runner.send(protocol.Reported(self.latest_progress, lines))
 
 
 def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
-    """One job after the other, in the main thread, where handlers expect to be, until `Close`."""
+    """Run one job after the other until `Close`, in the main thread, where handlers expect to be."""
     random, jobs, globals_ = Random(), runner.messages(), ProcessGlobals()
     runner.send(protocol.Ready())
     while isinstance(message := jobs.get(), protocol.Run):
@@ -170,7 +170,7 @@ def _run(work: Work, loop: asyncio.Runner) -> Outcome:
 
 
 async def _run_alone(work: Work) -> Outcome:
-    """On the loop that the start hooks used: what they left running goes on, what the handler leaves ends with it."""
+    """Run on the loop of the start hooks: their tasks go on, those that the handler leaves end with it."""
     before = asyncio.all_tasks()
     with ThreadPoolExecutor(thread_name_prefix="windlass-handler") as threads:
         asyncio.get_running_loop().set_default_executor(threads)
@@ -183,16 +183,17 @@ async def _run_alone(work: Work) -> Outcome:
 
 
 def tie_to(parent: int) -> None:
-    """Ask the kernel to end us when the runner does, also if a handler holds the interpreter at that moment.
+    """Ask the kernel to end this process when the runner ends, also if a handler holds the interpreter at that
+    moment.
 
-    And to make us the parent of whatever our children leave behind, so that it is found and ended with us.
+    It also makes this process the parent of orphaned descendants, so that they are found and ended with it.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(1)  # it was gone before we could ask
+        os._exit(1)  # the runner had ended before the request
 
 
 def _prepare_output() -> None:
@@ -203,7 +204,7 @@ def _prepare_output() -> None:
 
 
 def main() -> None:
-    """The process's own main."""
+    """The main function of the process."""
     config = msgspec.json.decode(sys.argv[1], type=protocol.HandlerProcessConfig)
     tie_to(config.parent)
     ignore_in_this_process(*STOP_SIGNALS)
@@ -240,7 +241,7 @@ def main() -> None:
     _end_output(config.mark)
     serve(app, runner, loop)
     loop.run(lifespan.stop(), context=contextvars.copy_context())
-    # Hard, as runners end: a thread that a handler left must not keep it alive.
+    # Hard, as runners end: a thread that a handler left must not keep the process alive.
     os._exit(0)
 
 
@@ -252,7 +253,7 @@ class ProcessGlobals:
         self._threads = threading.active_count()
 
     def unchanged(self) -> bool:
-        """Whether the next handler finds what the first one found."""
+        """Whether the process is as the first handler found it."""
         return threading.active_count() <= self._threads + MAX_THREADS_LEFT and _look() == self._first
 
 

@@ -1,4 +1,4 @@
-"""The handler processes of a runner: for tasks that ask for one, and for jobs that may have killed a runner."""
+"""The handler processes of a runner: for tasks with `run_in="process"`, and for jobs that may have ended a runner."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ STARTING = "starting a process for a handler"
 
 
 class HandlerProcessPool:
-    """Handler processes that wait for their next job, and those at work."""
+    """Handler processes that wait for their next job, and busy ones."""
 
     def __init__(self, config: WorkerConfig, mark: str = "", *, stop_seconds: float = 0, emit: Emit = silent) -> None:
         self._config = config
@@ -92,7 +92,7 @@ class HandlerProcessPool:
             process.kill()
 
     def _idle_process(self, work: Work) -> HandlerProcess | None:
-        """One that was used before and lives."""
+        """A process that was used before and still runs."""
         while self._idle and not is_suspect(work.claimed):
             process = self._idle.pop()
             if process.alive:

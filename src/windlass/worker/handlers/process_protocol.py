@@ -21,9 +21,9 @@ class Run(msgspec.Struct, frozen=True, tag=True):
 
     job: Claimed
     retry: StoredPolicy
-    """What its queue says about retries, if its task says nothing."""
+    """The retry policy of its queue, if its task has none."""
     mark: str
-    """Printed at the end, so that the runner can tell the output of jobs apart."""
+    """A mark that is printed at the end, so that the runner can tell the output of jobs apart."""
 
 
 class CancelRequested(msgspec.Struct, frozen=True, tag=True):
@@ -56,7 +56,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
 
     settlement: Settlement
     fit: bool = True
-    """Whether the next handler would find the process as this one found it."""
+    """Whether the process is as it was before this handler."""
     trace: tuple[str, str] | None = None
     """The ids of the attempt's trace and span."""
 
@@ -74,11 +74,11 @@ class HandlerProcessConfig(msgspec.Struct, frozen=True):
     parent: int
     """The runner's process id."""
     mark: str
-    """To be printed when the app is loaded: what it printed meanwhile is no job's output."""
+    """A mark that is printed when the app is loaded: earlier output belongs to no job."""
     modules: tuple[str, ...] = ()
-    """To be imported besides the app's."""
+    """Modules to import besides the app's."""
     import_path: tuple[str, ...] = ()
-    """Where its runner finds modules."""
+    """The import path of its runner."""
     figures: int | None = None
     """The descriptor of the memory for figures, if they are wanted."""
     log: int | None = None
@@ -99,13 +99,13 @@ class Output(asyncio.Protocol):
         self._mark = ""
         self._transport: asyncio.ReadTransport | None = None
         self.complete = asyncio.Event()
-        """Set when all that the present job printed has arrived."""
+        """Set when all output of the present job has arrived."""
         self.closed = asyncio.Event()
         """Set when no process can print any more."""
 
     @classmethod
     async def of(cls, read: int) -> "Output":
-        """What comes out of this end of a pipe."""
+        """The output from this end of a pipe."""
         output = cls()
         pipe = os.fdopen(read, "rb", 0)
         output._transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: output, pipe)
@@ -117,7 +117,7 @@ class Output(asyncio.Protocol):
             self._transport.close()
 
     def expect(self, mark: str) -> None:
-        """Output belongs to the next job from now on, until this mark."""
+        """From now on output belongs to the next job, until this mark."""
         self._mark = mark
         self.complete.clear()
 
@@ -129,17 +129,17 @@ class Output(asyncio.Protocol):
             if whole and not whole[-1]:
                 whole.pop()  # the mark begins on a line of its own
             self.complete.set()
-        # The end of a long line, as of a long output: that is where things went wrong.
+        # The end of a long line, as of a long output, shows the error.
         self._lines.extend(line[-MAX_LINE_LENGTH:] for line in whole[-MAX_LINES:])
         self._open = self._open[-MAX_LINE_LENGTH:]
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Every process that held the other end is gone, or we closed it."""
+        """Every process that held the other end has ended, or this end was closed."""
         self.complete.set()
         self.closed.set()
 
     def take(self) -> list[str]:
-        """What was printed since the last time."""
+        """The output since the last call."""
         lines = [*self._lines, *([self._open] if self._open else [])]
         self._lines.clear()
         self._open = ""

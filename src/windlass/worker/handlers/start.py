@@ -31,7 +31,7 @@ def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_asy
     loop, name = asyncio.get_running_loop(), f"{work.claimed.type} {work.claimed.id}"
     task: asyncio.Task[Outcome]
     if loop.get_task_factory() is not None:
-        # An app may have set one, to trace tasks for example: then that one makes ours too.
+        # An app may have set a task factory, for example to trace tasks: then it makes these tasks too.
         task = loop.create_task(run(work), name=name, context=context)
     elif sys.version_info >= (3, 12):
         task = asyncio.Task(run(work), loop=loop, name=name, context=context, eager_start=True)
@@ -66,7 +66,8 @@ def _report(work: Work, ended: Ended, task: asyncio.Task[Outcome]) -> None:
     work.task = None
     outcome = work.outcome
     if outcome is None:
-        # Cancelled before its first step, or a failure of ours: `run_async` has an outcome for all that handlers do.
+        # Cancelled before its first step, or an error of Windlass: `run_async` has an outcome for all errors of
+        # handlers.
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         assert error is not None
         outcome = halted(work) or Raised(error, report(error))
@@ -74,7 +75,7 @@ def _report(work: Work, ended: Ended, task: asyncio.Task[Outcome]) -> None:
 
 
 class Threads:
-    """Runs handlers and reports their outcomes to the loop, one wake-up for all that have gathered."""
+    """Runs handlers and reports their outcomes to the loop, with one wake-up for all gathered outcomes."""
 
     def __init__(self, most: int, ended: Callable[[Work, Outcome], None]) -> None:
         self._most = most
@@ -87,7 +88,7 @@ class Threads:
         self._count = 0
 
     def make_ready(self) -> None:
-        """Have a thread for the next job, if there may be one more. RuntimeError: the system has none to give."""
+        """Have a thread for the next job, if another is allowed. RuntimeError: the system has no more threads."""
         if self._busy >= self._count and self._count < self._most:
             # Daemons: a handler that never returns must not keep the process from ending.
             threading.Thread(target=self._serve, name=f"windlass-slot-{self._count + 1}", daemon=True).start()
@@ -99,7 +100,7 @@ class Threads:
         self._waiting.put(work)
 
     def close(self) -> None:
-        """Each thread ends when it has nothing to do."""
+        """End each thread when it is idle."""
         for _ in range(self._count):
             self._waiting.put(None)
 
@@ -112,7 +113,7 @@ class Threads:
                     self._loop.call_soon_threadsafe(self._collect)
 
     def _collect(self) -> None:
-        # Cleared before looking: an outcome that comes while we look calls again.
+        # Cleared before reading: an outcome that arrives during the read calls again.
         self._notified = False
         while self._outcomes:
             work, outcome = self._outcomes.popleft()
@@ -121,9 +122,9 @@ class Threads:
 
 
 def _run(work: Work) -> Outcome:
-    """In a context of its own: what a handler sets must not be there for the next one."""
+    """Run in a new context: what a handler sets must not be there for the next one."""
     try:
         return contextvars.Context().run(run_sync, work)
     except BaseException as error:
-        # Ours: `run_sync` has an outcome for whatever a handler does. The thread and its slot go on.
+        # An error of Windlass: `run_sync` has an outcome for all errors of handlers. The thread and its slot go on.
         return Raised(error, report(error))

@@ -1,4 +1,4 @@
-"""Coroutines of ours that a handler made and never awaited: what they should do is not done, so its attempt fails."""
+"""Coroutines of Windlass that a handler made and never awaited: their work is not done, so the attempt fails."""
 
 import sys
 import warnings
@@ -16,7 +16,7 @@ Dropped: TypeAlias = "CoroutineType[Any, Any, Any]"
 
 
 class Noticing:
-    """Python's hook, with ours before it."""
+    """Python's hook, with this one before it."""
 
     def __init__(self, warn: Callable[[Dropped], None]) -> None:
         self._warn = warn
@@ -25,7 +25,7 @@ class Noticing:
         made = coroutine.cr_frame
         if made is not None and made.f_globals.get("__name__", "").partition(".")[0] == _OURS:
             owner = made.f_locals.get("self")
-            # The context that made it, if one did: the garbage collector may drop it during another attempt.
+            # The context that made it, if any: the garbage collector may drop it during another attempt.
             link = owner._link if isinstance(owner, Context) else entered.get(None)
             if link is not None:
                 link.unawaited = coroutine.__qualname__.replace("Context.", "ctx.")
@@ -48,7 +48,7 @@ class Noticing:
 
 
 def notice_unawaited() -> None:
-    """From now on, in this process; a hook that was there goes on working."""
+    """Install the hook in this process; an earlier hook still runs."""
     present = getattr(warnings, _HOOK, None)
     if present is not None and type(present) is not Noticing:
         setattr(warnings, _HOOK, Noticing(present))

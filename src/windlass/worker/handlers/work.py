@@ -46,16 +46,16 @@ class Work(msgspec.Struct, eq=False):
     """The set to join when there is a new note; shared with the sender of notes."""
     started_on: Micros | None = None
     suspended: Micros = 0
-    """By how much active time was behind the boot clock when the handler started."""
+    """Boot clock minus active time when the handler started."""
     ended_on: Micros | None = None
     task: asyncio.Task[Any] | None = None
-    """In which its `async def` handler runs."""
+    """The task of its `async def` handler."""
     outcome: Outcome | None = None
-    """How that handler ended."""
+    """The outcome of that handler."""
     trace: tuple[str, str] | None = None
     """The ids of the attempt's trace and span."""
     unawaited: str | None = None
-    """The coroutine of ours that the handler made and never awaited."""
+    """The verb that the handler called and never awaited."""
     added_jobs: Counter[str] | None = None
     """Made when the attempt first adds to its group: most never do."""
     cancelled_on: Micros | None = None
@@ -73,7 +73,7 @@ class Work(msgspec.Struct, eq=False):
 
     @property
     def is_async(self) -> bool:
-        """Whether its handler awaits what it asks of its context."""
+        """Whether its handler awaits the verbs of its context."""
         return self.definition.is_async
 
     @property
@@ -89,7 +89,7 @@ class Work(msgspec.Struct, eq=False):
 
     @property
     def blobs(self) -> Offload | None:
-        """Where its payload is if it was too large for the row, and its result goes if that is."""
+        """The blob store of its payload, if that was too large for the row, and of its result, if that is."""
         return self.home.offload()
 
     @property
@@ -98,7 +98,7 @@ class Work(msgspec.Struct, eq=False):
         return self.cancelled_on is not None
 
     def cancel(self, now: Micros | None = None) -> None:
-        """Its cancellation is requested; `now` in active time."""
+        """Record the requested cancellation; `now` in active time."""
         if self.cancelled_on is None:
             self.cancelled_on = since_boot() if now is None else now
 
@@ -109,14 +109,14 @@ class Work(msgspec.Struct, eq=False):
 
     @property
     def deadline(self) -> Micros:
-        """When its timeout is over, in active time, counted from the handler's start; 0: no timeout."""
+        """The end of its timeout, in active time, counted from the handler's start; 0: no timeout."""
         if self.started_on is None or not self.claimed.timeout:
             return 0
         return self.started_on - self.suspended + self.claimed.timeout
 
     @property
     def started_after(self) -> Micros | None:
-        """From the claim to the handler's start."""
+        """Time from the claim to the handler's start."""
         if self.started_on is None:
             return None
         after = self.started_on - self.claimed_on
@@ -165,9 +165,10 @@ class Work(msgspec.Struct, eq=False):
 
 
 def _parents(claimed: Claimed) -> tuple[JobId, ...]:
-    """A link of a chain has one parent, after the first. Children of handlers and of groups waited for nothing.
+    """The parents: a link of a chain has one, after the first. Children of handlers and of groups waited for no
+    job.
 
-    A member that takes a result of a job waited for that.
+    A member that takes a result of a job waited for that job.
     """
     parent = claimed.parent
     if claimed.result_params:

@@ -1,4 +1,4 @@
-"""The claim loop: keeps the slots full, and sleeps only when there is nothing to do."""
+"""The claim loop: keeps the slots full, and waits only when there is nothing to do."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ MIN_POLL = 0.05
 ADMIT_EVERY = 1.0
 MAX_ADMITTED = 500
 MAX_CLAIMED = 2_000
-"""By one claim, however many slots are free: its jobs come in one reply."""
+"""Max jobs per claim, however many slots are free: they arrive in one reply."""
 MANY = 100
 """After a claim of this size the next follows at once: a store may give less than was asked for, to stay quick."""
 MAX_EMPTY_CLAIMS = 8
@@ -64,18 +64,18 @@ class ClaimLoop:
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
         self.asking = False
-        """Whether a claim is on its way."""
+        """Whether a claim is in flight."""
         self.lost = asyncio.Event()
         """Set when the store says that this runner's lease is gone."""
 
     def serve(self, runner: str) -> None:
-        """Claim under this id from now on: it has a lease."""
+        """Claim under this id from now on; it has a lease."""
         self._runner, self._claim = runner, 0
         self.lost.clear()
         self._lease.set()
 
     async def run(self, queues: Mapping[str, int | None], types: tuple[str, ...]) -> None:
-        """Until cancelled. An unexpected error ends no handler: what its claim brought is requeued."""
+        """Claim until cancelled. An unexpected error ends no handler; the jobs of its claim are requeued."""
         self._store.signals.subscribe(tuple(queues))
         while True:
             try:
@@ -88,7 +88,7 @@ class ClaimLoop:
                 self.asking = False
                 await asyncio.sleep(MAX_POLL)
                 if self._lease.is_set():
-                    await self._reconcile()  # not after the next claim: that may fail in the same way
+                    await self._reconcile()  # requeue now, since the next claim may fail in the same way
 
     async def _run(self, queues: Mapping[str, int | None], types: tuple[str, ...]) -> None:
         while True:
@@ -98,7 +98,7 @@ class ClaimLoop:
             free = self._slots.free
             cursor = self._store.signals.cursor()
             self._settler.go(claiming=True)
-            await asyncio.sleep(0)  # outcomes first: they are what makes room
+            await asyncio.sleep(0)  # outcomes first, since they free slots
             self.asking = True
             jobs = await self._attempt(quotas, self._held_jobs.claimable(types), room)
             self.asking = False
@@ -110,7 +110,7 @@ class ClaimLoop:
             self._held_jobs.remove(self._slots.taken_away())
             if self._now() - self._reconciled > self._reconcile_every:
                 await self._reconcile()
-            missed, self._found_work = self._found_work and not jobs, False  # perhaps due, and not admitted yet
+            missed, self._found_work = self._found_work and not jobs, False  # a job may be due and not admitted yet
             if missed or self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit(tuple(queues))
             if len(jobs) == room or len(jobs) >= MANY:
@@ -126,7 +126,7 @@ class ClaimLoop:
                 await self._wait_for_work(tuple(queues), types)
 
     def _quotas(self, queues: Mapping[str, int | None]) -> tuple[tuple[QueueQuota, ...], int]:
-        """What to ask for: free slots and a small prefetch, and of each queue no more than its quota."""
+        """What to claim: free slots and a small prefetch, and of each queue no more than its quota."""
         slots = self._slots
         self._prefetch.measure(slots.ended, self._now())
         room = slots.concurrency + self._prefetch.jobs - slots.running - slots.buffered
@@ -168,7 +168,7 @@ class ClaimLoop:
                 continue
             if failing:
                 self._emit(StoreRecovered(doing="claiming"))
-            # A new lease may have come while we asked; what was claimed under the old one went with it.
+            # A new lease may have arrived meanwhile; jobs claimed under the old one were rescued with it.
             return jobs if request.runner == self._runner else []
 
     async def _ask(self, request: ClaimRequest) -> list[Claimed]:
@@ -186,13 +186,13 @@ class ClaimLoop:
                 self._requeue(work)
 
     async def _wait_for_room(self) -> None:
-        """Until it is worth asking: a slot is free with nothing waiting for it, or the prefetch runs low."""
+        """Wait until a claim is worthwhile: a slot is free and no job waits for it, or the prefetch runs low."""
         slots = self._slots
         while True:
             slots.changed.clear()
             low = slots.buffered <= self._prefetch.jobs // 2
             starved = slots.running < slots.concurrency or self._prefetch.jobs
-            # A write that is under way will be over soon; then outcomes and the next claim go together.
+            # A write in flight ends soon; then outcomes and the next claim go together.
             together = not (self._store.jobs.grouped and self._settler.writing and slots.buffered)
             if low and starved and together and self._settler.backlog < MAX_BACKLOG_SIZE:
                 return
@@ -204,7 +204,7 @@ class ClaimLoop:
                 slots.feed()
 
     async def _wait_for_slot(self) -> None:
-        """Until a slot is free, or for one poll: the store has nothing to prefetch."""
+        """Wait until a slot is free, or for one poll: the store has nothing to prefetch."""
         slots = self._slots
         while not slots.free:
             slots.changed.clear()
@@ -228,14 +228,14 @@ class ClaimLoop:
         self._settler.add(work, requeue(job.id, job.queue, job.attempt))
 
     async def _wait_for_hint(self, cursor: int) -> None:
-        """Until a hint, or for one poll: hints name queues here, so the claim itself looks for work."""
+        """Wait for a hint, or for one poll: hints name queues here, so the claim itself looks for work."""
         if await self._store.signals.wait(cursor, self._poll * random.uniform(0.75, 1.0)):
             await self._back_off_if_empty()
         else:
             self._poll, self._empty_claims = min(self._poll * 2, MAX_POLL), 0
 
     def _emit_outage(self) -> None:
-        """Reported once each time that hints stop coming. Where they are relayed, the supervisor emits it."""
+        """Emit each start of an outage of hints once. Where hints are relayed, the supervisor emits it."""
         signals = self._store.signals
         if not signals.via_supervisor and signals.outage != self._outage:
             self._outage = signals.outage
@@ -267,7 +267,7 @@ class ClaimLoop:
                 self._poll = min(self._poll * 2, MAX_POLL)
 
     async def _admit(self, queues: tuple[str, ...]) -> None:
-        """Due jobs of our queues must not wait for a coordinator that is away."""
+        """Admit due jobs of the served queues, which must not wait for an absent coordinator."""
         self._admitted = self._now()
         try:
             await self._store.jobs.admit(MAX_ADMITTED, queues)
@@ -278,7 +278,7 @@ class ClaimLoop:
     async def _reconcile(self) -> None:
         """Requeue jobs that only the store lists for this runner: a reply was lost, or a job was taken.
 
-        Runs between claims, so that no claim is under way whose jobs would look unknown.
+        Runs between claims, so that no job of a claim in flight looks unknown.
         """
         self._reconciled = self._now()
         try:

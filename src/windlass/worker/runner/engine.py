@@ -92,7 +92,7 @@ class Engine:
         self._stopping = asyncio.Event()
         self._completed = 0
         self.orphan = False
-        """Whether the supervisor has gone before us."""
+        """Whether the supervisor has ended before this runner."""
         self.failure: BaseException | None = None
         """The error that ended a part of the engine, and so the engine."""
 
@@ -148,10 +148,10 @@ class Engine:
         await asyncio.Event().wait()
 
     def _be_orphan(self) -> None:
-        """The supervisor is gone, and with it our renewals: what is left is the rest of the lease.
+        """The supervisor has ended, so no more renewals come: only the rest of the lease is left.
 
-        Its last quarter is for interrupting what does not end. Then the kernel ends us, whatever the handlers do:
-        when our jobs are rescued at the end of the lease, none of them may still run.
+        Its last quarter is for interrupting handlers that do not end. Then the kernel kills this process,
+        whatever the handlers do: when its jobs are rescued at the end of the lease, none of them may still run.
         """
         self.orphan = True
         left = self._table.valid_until - since_boot()
@@ -160,7 +160,7 @@ class Engine:
         signal.setitimer(signal.ITIMER_REAL, max(MIN_END, left / SECOND - MIN_END))
 
     def stop(self, grace: Micros) -> None:
-        """Claim nothing more; a second call can only shorten the time."""
+        """Stop claiming; a second call can only shorten the time."""
         deadline = since_boot() + grace
         self._deadline = deadline if self._deadline is None else min(deadline, self._deadline)
         self._stopping.set()
@@ -173,7 +173,7 @@ class Engine:
     def _serve(self, runner: str, lease: int) -> None:
         self._store.leases.hold_liveness_lock(runner)
         if self._locked_as is not None:
-            # The old lease is gone, and other runners have its jobs: start none of them.
+            # The old lease is lost, and other runners have its jobs: start none of them.
             self._held_jobs.remove(self._slots.take_unstarted())
             self._store.leases.release_liveness_lock(self._locked_as)
         self._locked_as = self._settler.runner = self._held_jobs.runner = runner
@@ -181,10 +181,10 @@ class Engine:
         self._loop.serve(runner)
 
     def _ended(self, work: Work, outcome: Outcome) -> None:
-        """A handler has returned: decide what becomes of its job, and have it written.
+        """A handler has returned: decide its settlement, and queue it for writing.
 
-        An interrupted one is put back when this process has ended, and not before: something of it, such
-        as a thread it waited for, may still be running here.
+        The job of an interrupted handler is requeued when this process has ended, not before: a part of the
+        handler, such as a thread it waited for, may still run here.
         """
         if isinstance(outcome, Done):
             work.ended_on = since_boot()
@@ -211,7 +211,7 @@ class Engine:
             self._group_ends.note_settled(((work.claimed, each.status) for work, each in batch), answers)
 
     def _flowing(self) -> bool:
-        """Whether another claim is near: jobs come faster than one by one."""
+        """Whether another claim is near: jobs arrive faster than one by one."""
         return self._loop.asking or self._slots.buffered > 0
 
     def _policy(self, work: Work) -> Policy:
@@ -237,10 +237,10 @@ class Engine:
                 await self._rules.refresh()
 
     def _give_up(self, work: Work) -> None:
-        """A handler that does not end can only be ended with this process; its job fails after that.
+        """Only the end of this process ends such a handler; its job fails after that.
 
-        Until then it keeps its job and its slot, so that no attempt overlaps the next. The others get the drain time;
-        an embedded engine goes on beside it.
+        Until then the handler keeps its job and its slot, so that attempts do not overlap. Other jobs get the
+        drain time; an embedded engine goes on.
         """
         outcome = halted(work)
         assert outcome is not None
@@ -267,7 +267,7 @@ class Engine:
             self._loop.lost.clear()
 
     async def _drain(self) -> None:
-        """Hand back what has not started, let the rest end, break off what does not, write every outcome."""
+        """Requeue jobs that have not started, let the rest end, interrupt those that do not, write every outcome."""
         for work in self._slots.take_unstarted():
             self._settler.add(work, decide(work.claimed, Requeued(), self._policy(work), self._random))
         while self._slots.running and (left := self._time_left()) > 0:
@@ -288,7 +288,7 @@ class Engine:
                 await self._meters.flush()
 
     async def _close(self) -> None:
-        """Run the stop hooks, of the handler processes and our own, after the `on_dead` hooks."""
+        """Run the stop hooks, of the handler processes and of this one, after the `on_dead` hooks."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(STOP_SECONDS, self._time_left())):
                 await self._dead.quiet.wait()

@@ -1,4 +1,4 @@
-"""Everything a runner holds: from the claim's answer until the settlement is durable."""
+"""Everything that a runner holds: from the reply of a claim until the settlement is durable."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +19,9 @@ MAX_PREFETCH_WAIT: Micros = 2 * SECOND
 """How long a prefetched job may wait for a slot before it is requeued."""
 MAX_PREFETCHED = 1000
 LEAVE_TIME: Micros = 5 * SECOND
-"""How long a type is left to others; then its jobs are tried again, for some may fit."""
+"""How long a type is left to other workers; then its jobs are tried again, since some may fit."""
 AHEAD_SECONDS = 0.05
-"""Prefetch what this time will use: slow jobs are never prefetched, fast ones share a round trip."""
+"""Prefetch jobs for this time ahead: slow jobs are never prefetched, fast ones share a round trip."""
 
 
 class HeldJobs:
@@ -50,7 +50,7 @@ class HeldJobs:
         self._works: dict[tuple[JobId, int], Work] = {}
         self.by_queue: Counter[str] = Counter()
         self._left: dict[str, Micros] = {}
-        """By type, until when it is left to workers with another version of its task."""
+        """Until when a type is left to workers with another version of its task, by type."""
 
     def __len__(self) -> int:
         return len(self._works)
@@ -59,7 +59,7 @@ class HeldJobs:
         return iter(list(self._works.values()))
 
     def add(self, claimed: Sequence[Claimed]) -> list[Work]:
-        """What a claim brought; jobs that a repeated claim brings again are held once."""
+        """Add the jobs of a claim; jobs that a repeated claim returns again are held once."""
         if self._emit is not None and claimed:
             queues = tuple(sorted({job.queue for job in claimed}))
             self._emit(JobsClaimed(worker=self.runner, jobs=len(claimed), queues=queues))
@@ -93,7 +93,7 @@ class HeldJobs:
         return tuple(type_ for type_ in types if type_ not in self._left)
 
     def holds(self, id_: JobId, attempt: int) -> bool:
-        """Whether this very attempt is held."""
+        """Whether this attempt is held."""
         return (id_, attempt) in self._works
 
     def holds_child_of(self, parent: JobId) -> bool:
@@ -105,7 +105,7 @@ class HeldJobs:
         return self._works.get((id_, attempt))
 
     def remove(self, works: Iterable[Work]) -> None:
-        """These are settled, or no longer ours."""
+        """Remove jobs that are settled, or no longer held here."""
         for work in works:
             job = work.claimed
             if self._works.pop((job.id, job.attempt), None) is not None:
@@ -122,7 +122,7 @@ class PrefetchSize:
         self._rate = 0.0
 
     def measure(self, ended: int, now: float) -> None:
-        """`ended` jobs in all at `now`, in seconds of any steady clock."""
+        """Record `ended` jobs in all at `now`, in seconds of any steady clock."""
         elapsed = now - self._at
         if self._at and elapsed > 0:
             rate = (ended - self._ended) / elapsed
@@ -131,7 +131,7 @@ class PrefetchSize:
         self._ended, self._at = ended, now
 
     def reset(self) -> None:
-        """Prefetched jobs got stuck: hold none until they flow again."""
+        """Hold no prefetched jobs until jobs flow again."""
         self._rate = 0.0
 
     @property

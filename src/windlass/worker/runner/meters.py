@@ -1,6 +1,6 @@
 """Measures a runner per settled batch, not per job, and records it every few seconds.
 
-Nothing waits for it: what is not recorded when the process dies or the store is away is lost.
+Nothing waits for it: measurements that are not recorded when the process dies or the store is away are lost.
 """
 
 import asyncio
@@ -59,10 +59,10 @@ class Meters:
         self._gauges: defaultdict[tuple[str, str], _Gauge] = defaultdict(_Gauge)
 
     def measure(self, batch: Batch, answers: Sequence[Settled]) -> None:
-        """These attempts have ended and are settled; requeued and stale ones do not count.
+        """Measure ended and settled attempts; requeued and stale ones do not count.
 
-        Only the first loop runs for each job. Of many alike in one batch a sample is measured: the counters stay
-        exact, and a type of which there are few is measured in full.
+        Only the first loop runs for each job. Of many similar attempts in one batch a sample is measured: the
+        counters stay exact, and a type with few attempts is measured in full.
         """
         if Settled.STALE in answers:
             batch = [each for each, answer in zip(batch, answers, strict=True) if answer is not Settled.STALE]
@@ -92,7 +92,7 @@ class Meters:
             if started is None or ended is None:
                 continue
             due = job.run_at if job.run_at > job.created_at else job.created_at
-            # The claim is by the store's clock, what comes after it by ours.
+            # The claim is by the store's clock, the rest by this machine's.
             waited, ran = job.claimed_at - due + started - work.claimed_on, ended - started
             wait, run = bucket(waited), bucket(ran)
             waits[wait] = waits.get(wait, 0) + step
@@ -101,13 +101,13 @@ class Meters:
         return times
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Record until cancelled."""
         while True:
             await asyncio.sleep(FLUSH_EVERY)
             await self.flush()
 
     async def flush(self) -> None:
-        """Record what was collected."""
+        """Record the collected measurements."""
         if not self._gauges:
             return
         meters = [_meter(*key, gauge) for key, gauge in self._gauges.items()]

@@ -16,7 +16,7 @@ from windlass.worker.store_retry import FailureReports, describe_error
 
 EVERY_SECONDS = 0.25
 FINAL_SECONDS = 5.0
-"""How long an outcome waits for the last notes of its attempt: half of the time a stopping runner has for both."""
+"""Max wait of an outcome for the last notes of its attempt: half of the time a stopping runner has for both."""
 
 
 class Notes:
@@ -33,14 +33,14 @@ class Notes:
         return work not in self.unsent and work not in self._under_way
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Write notes until cancelled."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             if self.unsent:
                 await self.send()
 
     async def send(self, works: set[Work] | None = None) -> None:
-        """Write the unsent notes of these handlers, or of all, after notes of theirs that are under way."""
+        """Write the unsent notes of these handlers, or of all, after their notes in flight."""
         under_way = {self._under_way[work] for work in works or () if work in self._under_way}
         if under_way:
             await asyncio.wait(under_way)
@@ -81,21 +81,21 @@ class _Ended(NamedTuple):
     work: Work
     settlement: Settlement
     until: float
-    """When it is settled whatever becomes of its notes."""
+    """When it is settled even without its notes."""
 
 
 class FinalNotes:
     """Settles attempts after their last notes: notes are fenced by the running attempt, so they go first.
 
     Notes that fail or hang are awaited for FINAL_SECONDS: a store that is away could not take the outcome either,
-    and one that takes outcomes but no notes must not hold them.
+    and one that takes outcomes but no notes must not delay them.
     """
 
     def __init__(self, notes: Notes, settle: Callable[[Work, Settlement], None]) -> None:
         self._notes = notes
         self._settle = settle
         self._waiting: dict[str, list[_Ended]] = defaultdict(list)
-        """By queue: they may be on different servers."""
+        """Attempts by queue, since queues may be on different servers."""
         self._sending: dict[str, asyncio.Task[None]] = {}
 
     def settle(self, work: Work, settlement: Settlement) -> None:
@@ -140,7 +140,7 @@ class FinalNotes:
 def take_note(work: Work) -> Note:
     """The unwritten progress and lines of one handler, removed from it so that the next note does not repeat them."""
     job, lines = work.claimed, tuple(work.lines)
-    # In place, and only what we have seen: the handler's thread may be adding to it.
+    # In place, and only the notes read here: the handler's thread may be adding to it.
     del work.lines[: len(lines)]
     return Note(
         id=job.id,

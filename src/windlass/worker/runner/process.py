@@ -1,7 +1,7 @@
-"""A runner: one process of a worker, in which handlers run. It claims, runs and settles for itself.
+"""A runner: one process of a worker, in which handlers run. It claims, runs and settles on its own.
 
-Started fresh by its supervisor (never forked), with one end of a socket pair and the shared table. If the
-supervisor goes away, the channel closes: the runner claims nothing more, finishes within its lease, and exits.
+Its supervisor starts it (never by a fork), with one end of a socket pair and the shared table. If the supervisor
+ends, the channel closes: the runner stops claiming, finishes within its lease, and exits.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def table_size(config: WorkerConfig) -> int:
-    """Entries for all that a runner may hold at once: slots, prefetched jobs, outcomes on their way."""
+    """Entries for all jobs that a runner may hold at once: in slots, prefetched, and outcomes in flight."""
     return 2 * (config.concurrency + MAX_PREFETCHED)
 
 
@@ -78,7 +78,7 @@ async def serve(config: RunnerConfig) -> None:
         # Handlers use the same store with the app's timeout; the runner itself waits for a store that is away.
         store = watch_store(open_worker_store(config.worker, app.store, ProcessRole.RUNNER), "runner")
         app.adopt(store, asyncio.get_running_loop())
-        app.offload()  # a relative folder is the one here, wherever handlers may go
+        app.offload()  # a relative folder is relative to here, even if handlers change the folder
         if not await _opened(app, store, channel, emit):
             return
         undeclared = await _undeclared(app, config.worker)
@@ -142,20 +142,20 @@ async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
 
 
 async def open_with_app(app: App, store: Store) -> None:
-    """Write what the app declares, and read: a store that refuses is reported now."""
+    """Write the declarations of the app, and read: a store that refuses is reported now."""
     await app.declare(store)
     await store.queues.list()
 
 
 async def _until_told_to_stop(channel: Channel) -> None:
-    """Until the supervisor sends Stop or closes the channel."""
+    """Wait until the supervisor sends Stop or closes the channel."""
     async for message in channel.from_supervisor():
         if isinstance(message, Stop):
             return
 
 
 def hello(app: App, store: Store, config: WorkerConfig, undeclared: tuple[str, ...] = ()) -> Hello:
-    """What the supervisor needs to know of the app."""
+    """The facts about the app that the supervisor needs."""
     blobs = app.offload()
     address = None if blobs is None else blobs.address
     types, parameters = runnable(app, config), app.registry.parameters
@@ -170,7 +170,7 @@ def retries(app: App) -> dict[str, StoredPolicy]:
 
 
 def main() -> None:
-    """The process's own main; ends hard, because a stuck thread must not keep it alive."""
+    """The main function of the process; it ends hard, because a stuck thread must not keep it alive."""
     config = msgspec.json.decode(sys.argv[1], type=RunnerConfig)
     faulthandler.register(STACK_SIGNAL, file=config.stacks, all_threads=True)
     ignore_in_this_process(signal.SIGINT, signal.SIGHUP)

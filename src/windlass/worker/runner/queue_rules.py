@@ -15,16 +15,16 @@ _NO_RULES = merge(QueueSettings(), QueueSettings())
 
 
 class QueueRetryRules:
-    """The rules of all queues; if they cannot be read, those from before. Also the queues that the runner serves."""
+    """The rules of all queues and the queues that the runner serves; the last read ones while reading fails."""
 
     def __init__(self, store: Store, config: WorkerConfig, named: Iterable[str], emit: Emit) -> None:
         self._store = store
         self._failures = FailureReports(emit)
         self._rules: dict[str, QueueRules] = {}
         self._webhook_slots = 0 if config.queues else max(1, config.concurrency // 2)
-        """Deliveries may wait long for their receivers: half of the slots are left to the app's own jobs."""
+        """Slots for deliveries, which may wait long for their receivers: the app's own jobs keep half."""
         self.served: dict[str, int | None] = dict(config.queues) or dict.fromkeys(named)
-        """Queue → the most slots it may take. The queue of webhooks is added when there is one, unless `--queues`
+        """Queue → max slots. The queue of webhooks is added when there is one, unless `--queues`
         names the queues to serve.
         """
 
@@ -36,12 +36,12 @@ class QueueRetryRules:
         except StoreUnavailable:
             pass  # claims report it
         except Exception as error:
-            # Any error: no handler is to be interrupted because of it.
+            # Any error: it must not interrupt handlers.
             self._failures.failed("reading queues", describe_error(error))
         if self._webhook_slots and WEBHOOK_QUEUE in self._rules and WEBHOOK_QUEUE not in self.served:
             self.served[WEBHOOK_QUEUE] = self._webhook_slots
             self._store.signals.subscribe(tuple(self.served))
 
     def retry(self, queue: str) -> StoredPolicy:
-        """How jobs of this queue are retried, if their tasks say nothing."""
+        """The retry policy of this queue, for tasks without one."""
         return self._rules.get(queue, _NO_RULES).retry

@@ -1,6 +1,6 @@
-"""The settler: outcomes become durable, in batches, and none is ever lost on the way.
+"""The settler: outcomes become durable, in batches, and none is lost on the way.
 
-What cannot be written now is tried again after growing pauses, per queue or job, and delays no others.
+A write that fails is repeated after growing pauses, per queue or job, and delays no others.
 """
 
 import asyncio
@@ -29,11 +29,13 @@ MAX_IN_BATCH = 1000
 MAX_BACKLOG_SIZE = 5_000
 """Unwritten outcomes above which nothing is claimed: the store must catch up first."""
 MAX_TRIES = 24
-"""Failed writes of a divided batch: enough to find two outcomes of a thousand; a locked table would fail them all."""
+"""Max failed writes of a divided batch: enough to find two outcomes of a thousand, few if a locked table fails
+all.
+"""
 ENOUGH_ALONE = 300
-"""Outcomes that are worth a write of their own, where a claim would not share it."""
+"""Number of outcomes that are written without a claim to share the flush."""
 GATHER_SECONDS = 0.01
-"""While jobs flow, the next claim is near: outcomes go along with it, or alone after this time."""
+"""While jobs flow, outcomes are written together with the next claim, or alone after this time."""
 MIN_HELD, MAX_HELD = 0.5, 5.0
 """Seconds between two tries for a row that another transaction holds: each try delays the others."""
 
@@ -41,9 +43,9 @@ Outcome = tuple[Work, Settlement]
 
 
 class Settler:
-    """Writes what has gathered, at once; while a write is under way, the next batch gathers.
+    """Writes the gathered outcomes at once; while a write is in flight, the next batch gathers.
 
-    When jobs flow fast, a claim and the outcomes since the last one are asked for in the same moment: a store that
+    When jobs flow fast, a claim and the outcomes since the last one are sent at the same moment: a store that
     groups its writes makes both durable by one flush.
     """
 
@@ -72,7 +74,7 @@ class Settler:
         self._tries = 0
         """Failed writes that are left for dividing a batch."""
         self.writing = False
-        """Whether a batch is on its way to the store."""
+        """Whether a batch is in flight."""
         self.quiet = asyncio.Event()
         self.quiet.set()
 
@@ -82,7 +84,7 @@ class Settler:
         return len(self._waiting)
 
     def add(self, work: Work, settlement: Settlement) -> None:
-        """An attempt has ended."""
+        """Add the outcome of an attempt."""
         self._waiting.append((work, settlement))
         if len(self._waiting) == 1:
             self.quiet.clear()
@@ -98,7 +100,7 @@ class Settler:
             self._gathered.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Write until cancelled."""
         while True:
             await self._added.wait()
             if self._flowing() and len(self._waiting) < self._enough:
@@ -123,9 +125,10 @@ class Settler:
                 await self._gathered.wait()
 
     async def _write(self, batch: Sequence[Outcome]) -> None:
-        """Write once; if that fails, each queue on its own, for they may be on different servers.
+        """Write once; if that fails, each queue separately, since queues may be on different servers.
 
-        What is not written stays. One whose reply was lost is repeated too: its settlements then answer `already`.
+        Outcomes that are not written stay. One whose reply was lost is repeated too: its settlements then answer
+        `already`.
         """
         settlements = [settlement for _, settlement in batch]
         queues = {settlement.queue for settlement in settlements}
@@ -153,7 +156,7 @@ class Settler:
                 self._emit_settled(work, settlement, answer)
 
     async def _write_apart(self, batch: Sequence[Outcome], error: RowsHeld) -> None:
-        """Another transaction holds some of the rows: find out which, and write the others."""
+        """Another transaction holds some of the rows: find these, and write the others."""
         if len(batch) == 1:
             self._delays.hold(batch[0][1], error)
             return
@@ -167,7 +170,7 @@ class Settler:
                     self._delays.delay(queue, error)
 
     def _drop(self, batch: Sequence[Outcome]) -> None:
-        """These are written."""
+        """Remove written outcomes."""
         if self._waiting[0] is batch[0] and self._waiting[len(batch) - 1] is batch[-1]:
             del self._waiting[: len(batch)]  # nearly always
             return
@@ -195,7 +198,7 @@ def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
 def attempt_ended(
     settlement: Settlement, type_: str, runner: str, seconds: float | None, trace: tuple[str, str] | None = None
 ) -> AttemptEnded:
-    """A settlement as an event."""
+    """The event of a settlement."""
     error = settlement.error
     reason = "" if error is not None and error.message == settlement.reason else settlement.reason or ""
     said = [f"{error.type}: {error.message}" if error else "", reason]
@@ -233,13 +236,13 @@ class WriteDelays:
         self._emit = emit
         self._queues: dict[str, _Delay] = {}
         self._jobs: dict[JobId, _Delay] = {}
-        """Those that another transaction holds."""
+        """Jobs whose rows another transaction holds."""
         self.any = False
-        """Whether there are any."""
+        """Whether anything is delayed."""
         self._more = asyncio.Event()
 
     def delay(self, queue: str, error: Exception) -> None:
-        """A write failed. Raises the error if it is not the store's and does not pass."""
+        """Delay after a failed write. Raises the error if it is not the store's and does not pass."""
         self._emit_failed(error)
         self.any = True
         delay = self._queues.setdefault(queue, _Delay(MIN_PAUSE, 0.0, queue))
@@ -249,7 +252,7 @@ class WriteDelays:
         delay.begin(MAX_PAUSE)
 
     def hold(self, settlement: Settlement, error: Exception) -> None:
-        """Another transaction holds this row."""
+        """Delay a job whose row another transaction holds."""
         self._emit_failed(error)
         self.any = True
         self._jobs.setdefault(settlement.id, _Delay(MIN_HELD, 0.0, settlement.queue)).begin(MAX_HELD)
@@ -259,7 +262,7 @@ class WriteDelays:
             self._emit(StoreFailed(doing="settling", problem=describe_error(error)))
 
     def end(self, settlements: Sequence[Settlement]) -> None:
-        """These were written."""
+        """End the delays of written jobs."""
         if self.any:
             for each in settlements:
                 self._queues.pop(each.queue, None)
@@ -269,7 +272,7 @@ class WriteDelays:
                 self._emit(StoreRecovered(doing="settling"))
 
     def pass_over(self, waiting: list[Outcome]) -> list[Outcome]:
-        """Those that may be tried now, together."""
+        """The outcomes that may be tried now, together."""
         if not self.any:
             return waiting
         self._more.clear()
@@ -277,7 +280,7 @@ class WriteDelays:
         return [each for each in waiting if each[1].queue not in late and each[1].id not in self._jobs]
 
     def next_held(self, waiting: list[Outcome]) -> list[Outcome]:
-        """One that was held and may be tried again, alone; none, most of the time."""
+        """A held job that may be tried again, alone; most of the time None."""
         now, late = time.monotonic(), self._late()
         due = {id_ for id_, delay in self._jobs.items() if now >= delay.until and delay.queue not in late}
         return [each for each in waiting if each[1].id in due][:1] if due else []
@@ -287,11 +290,11 @@ class WriteDelays:
         return {queue for queue, delay in self._queues.items() if now < delay.until}
 
     def wake(self) -> None:
-        """There is more to write, perhaps of another queue."""
+        """Wake the writer for another outcome, perhaps of another queue."""
         self._more.set()
 
     async def wait(self) -> None:
-        """Until another outcome comes, or the first of these may be tried again."""
+        """Wait until another outcome arrives, or the first delayed one may be tried again."""
         queues = {queue: delay.until for queue, delay in self._queues.items()}
         jobs = [max(delay.until, queues.get(delay.queue, 0.0)) for delay in self._jobs.values()]
         first = min([*queues.values(), *jobs], default=0.0)

@@ -28,11 +28,11 @@ not delay settlements and claims."""
 
 STARTING, ENDING = "starting a thread", "ending an attempt"
 THREAD_CANCEL_GRACE: Micros = 10 * SECOND
-"""How long a thread may take to see `ctx.cancelled`."""
+"""How long a thread may take to react to `ctx.cancelled`."""
 PROCESS_CANCEL_GRACE: Micros = SECOND
-"""How long a handler process may: it can be killed, so the wait is short."""
+"""The same for a handler process: it can be killed, so the wait is short."""
 STUCK_AFTER: Micros = 5 * SECOND
-"""An `async def` handler that was cancelled and still runs will not end."""
+"""After this time a cancelled `async def` handler counts as stuck."""
 
 
 class Slots:
@@ -81,12 +81,12 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """Slots that a job could start in at once."""
+        """Slots in which a job could start at once."""
         return max(0, self.concurrency - self.running - len(self._buffer))
 
     @property
     def oldest(self) -> Work | None:
-        """The job that waits longest for a slot."""
+        """The job that has waited longest for a slot."""
         return self._buffer[0] if self._buffer else None
 
     def add(self, works: Iterable[Work]) -> None:
@@ -97,7 +97,7 @@ class Slots:
     def feed(self) -> None:
         """Fill free slots."""
         if self._feeding:
-            return  # a handler ended as it was started, or a feed is about to run
+            return  # a handler ended as it was started, or a feed is scheduled
         self._feeding = True
         try:
             for number in range(STREAK):
@@ -115,7 +115,7 @@ class Slots:
         self._feed_soon()
 
     def _feed_soon(self) -> None:
-        """One feed for all attempts that end in the same iteration of the loop."""
+        """Schedule one feed for all attempts that end in the same iteration of the loop."""
         if not self._feeding:
             self._feeding = True
             self._loop.call_soon(self._feed_again)
@@ -159,25 +159,25 @@ class Slots:
             work.task.cancel()
 
     def close(self) -> None:
-        """Interrupt what still runs, and let idle threads end; nothing can be started any more."""
+        """Interrupt running handlers, and let idle threads end; nothing can be started any more."""
         for work in list(self.active):
             self.halt(work, Halt.DRAIN)
         self._threads.close()
 
     async def idle(self) -> None:
-        """Until nothing runs, and nothing is about to start."""
+        """Wait until nothing runs or is about to start."""
         while self.running or self._feeding:
             self.changed.clear()
             await self.changed.wait()
 
     def _may_start(self) -> bool:
-        """Read the clock; whether the lease is valid."""
+        """Read the clock; returns whether the lease is valid."""
         now = self._now = since_boot()
         self._suspended = self._table.suspended(now)
         return self._table.may_start(now)
 
     def _next(self) -> Work | None:
-        """The next job that may start here and now, marked as started."""
+        """The next job that may start now, marked as started."""
         buffer, table, now = self._buffer, self._table, self._now
         while buffer and (buffer[0].definition.is_async or self._has_thread(buffer[0])):
             work = buffer.popleft()
@@ -217,7 +217,7 @@ class Slots:
         return work.outcome
 
     def _ended(self, work: Work, outcome: Outcome) -> None:
-        """A handler has returned, whatever its kind: its slot is free, also if what follows fails."""
+        """A handler has returned: its slot is free, also if the following steps fail."""
         self.ended += 1
         self.active.discard(work)
         try:
@@ -240,7 +240,7 @@ class Deadlines:
         self._given_up: set[Work] = set()
 
     def sweep(self, now: Micros) -> list[Work]:
-        """Halt what must be halted, at `now` in active time; those that cannot be, each once."""
+        """Halt handlers at `now` in active time, and return those that cannot be halted, each once."""
         for work in list(self._slots.active):
             if work.halted is None and (why := _due(work, now)) is not None:
                 self._slots.halt(work, why)

@@ -1,4 +1,4 @@
-"""What a worker writes to the store once per beat: renewals of its leases and, in other calls, its registration."""
+"""The writes of a worker in each beat: renewals of its leases and, in other calls, its registration."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from windlass.worker.supervisor.state import SupervisorState
 
 UNREGISTER_SECONDS, SHORT_UNREGISTER = 5.0, 0.2
 START_SECONDS = 2.0
-"""How often starts of handlers are noted; the settlement of a shorter attempt has its start."""
+"""How often starts of handlers are noted; a shorter attempt has its start in the settlement."""
 
 
 class LeaseKeeper:
@@ -35,10 +35,12 @@ class LeaseKeeper:
         self.beat_at: Micros = 0
         """The last successful renewal."""
         self._opened = 0
-        """How many leases were opened: ids of runners are numbered."""
+        """How many leases were opened; ids of runners contain this number."""
 
     async def open(self, child: Runner) -> None:
-        """A lease under a new id: ids are never used twice, so a lapsed runner cannot come back as itself."""
+        """Open a lease under a new id: ids are never used twice, so a lapsed runner cannot return under its old
+        id.
+        """
         state, self._opened = self._state, self._opened + 1
         runner = runner_id(state.id, self._opened)
         if child.runner is not None:
@@ -54,13 +56,13 @@ class LeaseKeeper:
         state.emit(RunnerStarted(runner=runner, pid=child.pid))
 
     async def replace(self, child: Runner, lost: str) -> None:
-        """Replace a lost lease. The runner and we may both notice it: the second call does nothing."""
+        """Replace a lost lease. Runner and supervisor may both notice the loss: the second call is a no-op."""
         async with child.leasing:
             if child.runner == lost and child in self._state.runners:
                 await self.open(child)
 
     async def run(self) -> None:
-        """Until cancelled, whatever fails: without renewals every job of every runner would be interrupted."""
+        """Renew until cancelled, despite errors: without renewals every job of every runner would be interrupted."""
         beat = self._state.config.beat / SECOND
         await repeat("renewing leases", self._beat, self._state.emit, every=beat, after_failure=min(1.0, beat / 4))
 
@@ -124,7 +126,7 @@ class Registration:
         return sum(map(memory, runners | handlers)) or None
 
     async def register(self) -> None:
-        """Enter the worker into the registry, and emit that."""
+        """Write the worker into the registry, and emit that."""
         state, info = self._state, self.info()
         await retry_until_done("registering", lambda: state.store.workers.beat(info), state.emit, hopeful=False)
         state.emit(
@@ -139,7 +141,7 @@ class Registration:
         )
 
     async def unregister(self, seconds: float) -> None:
-        """Take the worker out of the registry if the store answers within this time, and close the store."""
+        """Remove the worker from the registry if the store answers within this time, and close the store."""
         store, worker, signed_off = self._state.store, self._state.id, False
         with contextlib.suppress(StoreUnavailable, TimeoutError):
             await asyncio.wait_for(store.workers.unregister(worker), seconds)
@@ -166,7 +168,7 @@ class Reports:
         self._beat_due: Micros = 0
 
     async def run(self) -> None:
-        """Until cancelled, whatever fails: a worker that cannot report still works."""
+        """Report until cancelled, despite errors: a worker that cannot report still works."""
         state = self._state
         beat = state.config.beat / SECOND
         every = min(START_SECONDS, beat)

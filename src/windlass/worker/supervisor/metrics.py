@@ -1,4 +1,4 @@
-"""The metrics of a worker: what its supervisor and its runners counted, also those that have ended."""
+"""The metrics of a worker: the counts of its supervisor and of its runners, also of ended ones."""
 
 from collections.abc import Set
 
@@ -19,10 +19,10 @@ class WorkerMetrics:
         self._config = config
         self._runners = runners
         self._past = Reading()
-        """Of the runners that have ended."""
+        """Counts of the runners that have ended."""
 
     def retire(self, figures: Figures | None) -> None:
-        """A runner has ended: keep what it counted."""
+        """Keep the counts of a runner that has ended."""
         if figures is not None:
             self._past.add(figures.read())
             figures.close()

@@ -14,7 +14,7 @@ from windlass.worker.supervisor.runner_process import Runner, RunnerProcess
 from windlass.worker.supervisor.state import SupervisorState
 
 IDLE_SECONDS = 2.0
-"""How long a worker that stops tries to end the lease of a runner that held nothing: it expires by itself."""
+"""Max time a stopping worker tries to end the lease of an idle runner, which also expires by itself."""
 
 LEFTOVERS = "ending the processes of a runner's handlers"
 LEFTOVER_PAUSE = 1.0
@@ -31,7 +31,7 @@ class Removal:
         """Whether the store did not answer the end of a lease."""
 
     async def remove(self, child: RunnerProcess, *, announce: bool) -> None:
-        """Put back what it held; `announce`: emit how it ended."""
+        """Put back the jobs that it held; `announce`: emit how it ended."""
         state, expected = self._state, child.stopping or child.said_goodbye or child.hung
         if announce:
             runner = child.runner or "(without a lease)"
@@ -42,7 +42,9 @@ class Removal:
         child.close()
 
     async def _end_leftovers(self, child: RunnerProcess) -> None:
-        """Before its jobs are put back; repeated while no thread or descriptor is available."""
+        """End leftover processes before the jobs are put back; repeated while no thread or descriptor is
+        available.
+        """
         while True:
             try:
                 await child.end_leftovers()
@@ -54,7 +56,9 @@ class Removal:
                 return
 
     async def _put_back(self, child: RunnerProcess, runner: str, *, crashed: bool) -> None:
-        """However long the store is away; but a worker that stops does not wait for the lease of an idle runner."""
+        """Put jobs back, however long the store is away; a stopping worker does not wait for the lease of an idle
+        runner.
+        """
         held = bool(child.overdue) or any(True for _ in child.table.held())
         ending = asyncio.create_task(end_lease(self._state, child, runner, crashed=crashed))
         try:
@@ -74,7 +78,7 @@ class Removal:
 
 
 async def end_lease(state: SupervisorState, child: Runner, runner: str, *, crashed: bool) -> None:
-    """Put back what a runner held when it ended, however long the store is away."""
+    """Put back the jobs that a runner held when it ended, however long the store is away."""
     await _settle_overdue(state, child)
     ended = RunnerEnd(
         runner=runner,
@@ -88,7 +92,9 @@ async def end_lease(state: SupervisorState, child: Runner, runner: str, *, crash
 
 
 async def _settle_overdue(state: SupervisorState, child: Runner) -> None:
-    """Now that their runner is gone, jobs that took too long have failed; one that ended after all is stale."""
+    """Settle jobs that took too long as failed, now that their runner has ended; the settlement of an ended one
+    is stale.
+    """
     if child.overdue:
         jobs, overdue = state.store.jobs, [each.settlement for each in child.overdue]
         answers = await retry_until_done("settling overdue jobs", lambda: jobs.settle(overdue), state.emit)

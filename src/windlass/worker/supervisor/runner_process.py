@@ -1,4 +1,4 @@
-"""A runner as its supervisor sees it: a process, a channel to it, and the shared table that outlives it."""
+"""A runner from its supervisor's side: a process, a channel to it, and the shared table that outlives it."""
 
 import asyncio
 import contextlib
@@ -23,14 +23,14 @@ from windlass.worker.store_retry import FailureReports
 
 MIN_PAUSE, MAX_PAUSE = 0.1, 5.0
 STABLE_AFTER = 10 * SECOND
-"""A runner that lived this long is replaced at once; a younger one is likely to die again, so its start waits."""
+"""A runner that ran this long is replaced at once; after a shorter run the next start waits."""
 FAILING_AFTER = 60 * SECOND
 """A worker is not ready if a runner fails for this long for another reason than the store."""
 STARTING = "starting a runner"
 
 
 class Runner:
-    """A runner, in whatever process: its lease, the channel to it, and the table of what it holds."""
+    """A runner in any process: its lease, the channel to it, and the table of its held jobs."""
 
     def __init__(self, pid: int, channel: Channel, table: SharedTable) -> None:
         self.pid = pid
@@ -40,7 +40,7 @@ class Runner:
         """Its id, once it has a lease."""
         self.leasing = asyncio.Lock()
         self.overdue: list[Overdue] = []
-        """Settlements of jobs whose handlers do not end, to be written once this runner has."""
+        """Settlements of jobs whose handlers do not end, to be written after the end of this runner."""
         self.noted: set[tuple[JobId, int]] = set()
 
     def attempts(self, state: State) -> frozenset[tuple[JobId, int]]:
@@ -57,7 +57,7 @@ class RunnerProcess(Runner):
         super().__init__(process.pid, channel, table)
         self.process = process
         self.figures: Figures | None = None
-        """What it counts, if that is exposed."""
+        """Its metrics, if they are exposed."""
         self._mark = mark
         self.stacks = stacks
         self.hung = False
@@ -71,9 +71,9 @@ class RunnerProcess(Runner):
 
     @classmethod
     async def start(cls, config: WorkerConfig) -> "RunnerProcess":
-        """A fresh process (exec, not fork), with its end of the channel and the table.
+        """Start a new process (exec, not fork), with its end of the channel and the table.
 
-        OSError: no process or descriptor is available; nothing of the start is left.
+        OSError: no process or descriptor is available; the failed start leaves nothing behind.
         """
         mark = secrets.token_hex(8)
         with contextlib.ExitStack() as made:
@@ -117,7 +117,7 @@ class RunnerProcess(Runner):
         return self.process.returncode is not None
 
     def stop(self, grace: Micros) -> None:
-        """Ask it to end; jobs that it leaves are requeued, not crashed."""
+        """Ask it to end; its remaining jobs are requeued, not crashed."""
         self.stopping = True
         self.channel.send(Stop(grace))
 
@@ -127,7 +127,7 @@ class RunnerProcess(Runner):
             self.process.kill()
 
     async def end_leftovers(self) -> None:
-        """Its process is gone: end the processes of its handlers, and what those have started."""
+        """After its end, end the processes of its handlers and their descendants."""
         await asyncio.to_thread(kill_marked, f"{MARK}={self._mark}.")
 
     def ending(self) -> str:
@@ -155,7 +155,7 @@ class Restarts:
         self._failures = FailureReports(emit)
         self._started: Micros = 0
         self._failing: Micros = 0
-        """Since when no runner has got to work; 0 while one works."""
+        """Since when no runner works; 0 while one works."""
         self._pause = 0.0
         self._child: RunnerProcess | None = None
 
@@ -171,7 +171,9 @@ class Restarts:
         return leased and since_boot() - self._started > STABLE_AFTER
 
     async def start(self) -> RunnerProcess | None:
-        """A new runner, as soon as the system has a process and descriptors for it; None: the worker stops first."""
+        """A new runner, as soon as the system has a process and descriptors for it; None if the worker stops
+        first.
+        """
         while not self._stopping.is_set():
             self._started, self._child = since_boot(), None
             try:
@@ -185,7 +187,7 @@ class Restarts:
         return None
 
     async def pause(self) -> None:
-        """Before the next start, after a runner has ended or could not be started."""
+        """Wait before the next start, after a runner has ended or could not be started."""
         old = since_boot() - self._started > STABLE_AFTER
         lacks_store = self._child is not None and self._child.lacks_store
         self._failing = 0 if self._works or lacks_store else self._failing or self._started

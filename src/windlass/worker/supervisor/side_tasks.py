@@ -48,7 +48,7 @@ async def resign(coordinator: Coordinator) -> None:
 
 
 async def relay(state: SupervisorState) -> None:
-    """Pass hints on to the runners, until cancelled. Without hints, idle runners poll every second."""
+    """Relay hints to the runners, until cancelled. Without hints, idle runners poll every second."""
     signals = state.store.signals
     signals.subscribe(state.queues)
     if signals.outage is not None:
@@ -62,7 +62,7 @@ async def relay(state: SupervisorState) -> None:
 
 
 async def watch_schema(store: Store, seconds: float, emit: Emit) -> None:
-    """Check now and then, until there is a breaking change: raises StoreUnusable."""
+    """Check every `seconds`, until there is a breaking change: raises StoreUnusable."""
     failures = FailureReports(emit)
     while True:
         await asyncio.sleep(seconds)
@@ -87,9 +87,9 @@ async def keep_time(runners: Set[Runner]) -> None:
 
 
 async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> tuple[str, ...]:
-    """Wait until nothing is left, and return the other queues in which jobs are pending.
+    """Wait until nothing is left, and return the other queues with pending jobs.
 
-    Hints are not waited for: while jobs flow, one comes with every commit.
+    This polls: while jobs flow, one hint arrives with every commit.
     """
     while not await retry_until_done("looking for work", lambda: is_empty(store, queues), emit):  # noqa: ASYNC110
         await asyncio.sleep(EMPTY_CHECK_SECONDS)
@@ -123,7 +123,7 @@ async def is_empty(store: Store, queues: Sequence[str]) -> bool:
     # A dead worker may have left jobs under its lease, and no other worker may be there to rescue them.
     if await store.leases.rescue(MAX_RUNNERS):
         return False
-    # The cheap read next: while there is work, nothing needs to be counted.
+    # The cheap read next: while there is work, no counts are needed.
     if await store.signals.has_work(queues, None):
         return False
     paused = {queue.name for queue in await store.queues.list() if queue.paused}
@@ -138,10 +138,10 @@ async def is_empty(store: Store, queues: Sequence[str]) -> bool:
         due = (await store.jobs.admit(0, queues)).next_due_in
         if (due is not None and due <= SECOND) or await _is_group_over(store):
             return False
-        # What was scheduled at the count may have been woken since: then the reads after it did not find it.
+        # A job that was scheduled at the count may have been woken since, so the reads after it did not find it.
         now = await _counted(store, served)
         if any(now[status] for status in HOLDING):
             return False
     ticking = (await store.schedules.due(MAX_SCHEDULES)).schedules
-    # One that cannot be read stays due for ever.
+    # A schedule that cannot be read stays due for ever.
     return not any(each.problem is None and each.rules.job.queue in {*queues} - paused for each in ticking)

@@ -1,4 +1,4 @@
-"""What the parts of a supervisor share: the worker's id, its runners, its store."""
+"""The state that the parts of a supervisor share: the worker's id, its runners, its store."""
 
 from collections.abc import Set
 
@@ -14,20 +14,20 @@ from windlass.worker.supervisor.runner_process import Runner
 
 
 class SupervisorState:
-    """One worker. Its store is opened when the first runner says where it is."""
+    """The state of one worker. Its store is opened when the first runner reports its address."""
 
     def __init__(self, id_: str, config: WorkerConfig, emit: Emit, runners: Set[Runner]) -> None:
         self.id = id_
         self.config = config
         self.emit = emit
         self.runners = runners
-        """Those that live now; its owner adds and removes them."""
+        """The live runners; the supervisor adds and removes them."""
         self._opened: tuple[Store, Hello] | None = None
         self.has_webhooks = False
         """Whether the store has had a webhook; then runners serve their queue too."""
 
     def set_store(self, store: Store, hello: Hello) -> None:
-        """The first runner's hello."""
+        """Open the store that the first runner reported."""
         self._opened = (store, hello)
 
     @property
@@ -55,7 +55,7 @@ class SupervisorState:
 
     @property
     def blobs(self) -> Offload | None:
-        """Where large payloads and results are kept, if anywhere."""
+        """The blob store for large payloads and results, if any."""
         assert self._opened is not None
         address = self._opened[1].blobs
         return None if address is None else open_blobs(address)
@@ -67,7 +67,7 @@ class SupervisorState:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """The queues that are served: those asked for, else all that the app names, and the one of webhooks."""
+        """The served queues: those given, else all that the app names, and the one of webhooks."""
         if self.config.queues:
             return tuple(self.config.queues)
         return (*self.app_queues, WEBHOOK_QUEUE) if self.has_webhooks else self.app_queues

@@ -63,13 +63,13 @@ class Supervisor:
         self._problem: WindlassError | None = None
 
     async def run(self) -> int:
-        """Until a signal stops it: the exit code."""
+        """Run until a signal stops it; returns the exit code."""
         on_stop_signals(self.stop)
         async with reaping_orphans():
             return await self.work()
 
     async def work(self) -> int:
-        """Until stopped: the exit code."""
+        """Work until stopped; returns the exit code."""
         health = await self._open_health()
         try:
             known = await ask_lease(self._config, self._stopping, self._emit)
@@ -101,7 +101,7 @@ class Supervisor:
             watchdog.cancel()
 
     def stop(self) -> None:
-        """The first call starts the drain, the second ends it."""
+        """The first call starts the drain, the second ends the worker."""
         if self._stopping.is_set():
             self._second_signal.set()
         self._stopping.set()
@@ -136,13 +136,14 @@ class Supervisor:
         dying = asyncio.create_task(child.process.wait())
         await asyncio.wait([listening, dying], return_when=asyncio.FIRST_COMPLETED)
         if not listening.done():
-            # It is dead, with its last messages in the socket. A process that its handlers left behind may keep the
-            # socket open for ever, so we close it.
+            # It is dead, and its last messages are in the socket. A process that its handlers left behind may keep
+            # the
+            # socket open for ever, so it is closed here.
             await asyncio.wait([listening], timeout=LAST_MESSAGES_SECONDS)
             child.channel.close()
             await self._finish(listening)
         elif not dying.done():
-            # It closed the socket and lives on: a handler closed all descriptors, say. No message can reach it.
+            # It closed the socket and still runs: a handler closed all descriptors, say. No message can reach it.
             await asyncio.wait([dying], timeout=KILL_AFTER)
             child.kill()
         await asyncio.wait([listening, dying])
@@ -150,7 +151,7 @@ class Supervisor:
             listening.result()  # raise an internal error
 
     async def _finish(self, listening: asyncio.Task[None]) -> None:
-        """Finish handling the last messages; a worker that stops opens no lease for a dead runner."""
+        """Finish handling the last messages; a stopping worker opens no lease for a dead runner."""
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait([listening, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -237,7 +238,7 @@ class Supervisor:
         await asyncio.sleep(KILL_AFTER)
         for child in self._children:
             child.kill()
-        # A store that is away must not keep us: another worker rescues what we could not put back.
+        # An absent store must not delay the end: another worker rescues the jobs that were not put back.
         await asyncio.sleep(KILL_AFTER)
         for keeper in keepers:
             keeper.cancel()
@@ -249,7 +250,7 @@ class Supervisor:
         try:
             await self._serve_all()
         except* StoreUnusable as errors:
-            # A newer version has changed the store: running jobs finish, and nothing more is claimed.
+            # A newer version has changed the store: running jobs finish, and no more are claimed.
             self._give_up(next(error for error in errors.exceptions if isinstance(error, WindlassError)))
 
     async def _serve_all(self) -> None:
@@ -292,6 +293,6 @@ class Supervisor:
         return health
 
     def _ready(self) -> bool:
-        """The store answers, a lease is held, no drain is on, and every runner can be kept alive."""
+        """Whether the store answers, a lease is held, no drain is on, and every runner can be kept alive."""
         failing = any(each.failing for each in self._restarts)
         return self._leases.current() and self._leases.held() and not self._stopping.is_set() and not failing

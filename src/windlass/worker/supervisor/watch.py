@@ -20,7 +20,7 @@ from windlass.worker.supervisor.state import SupervisorState
 
 EVERY_SECONDS = 0.5
 GAP: Micros = 2 * SECOND
-"""A round that starts this late is skipped: the runners may have been suspended with us."""
+"""A round that starts this late is skipped: runners and supervisor may have been suspended together."""
 BLOCKED_AFTER: Micros = 2 * SECOND
 """An event loop that has not run for this long is blocked by a handler."""
 HUNG_AFTER: Micros = 2 * SECOND
@@ -41,7 +41,7 @@ class Watch:
         """When the last round ended."""
 
     async def run(self) -> None:
-        """Until cancelled, whatever fails: the runners work, and the next round is near."""
+        """Watch until cancelled, despite errors: the runners work, and the next round is near."""
         self._ended_on = since_boot()
         await repeat("watching runners", self._round, self._state.emit, every=EVERY_SECONDS)
 
@@ -115,7 +115,7 @@ class Watch:
             return
         for entry in late:
             child.table.take(entry.index)
-        # The runner may be starting one of them right now: after this pause one side has seen the other.
+        # The runner may be starting one of them right now: after this pause one side has read the other's byte.
         await asyncio.sleep(HANDSHAKE_SECONDS)
         waiting = {(e.index, e.id, e.attempt) for e in child.table.held() if e.state is State.PREFETCHED}
         stuck = {(e.id, e.attempt) for e in late if (e.index, e.id, e.attempt) in waiting}

@@ -55,15 +55,19 @@ class Access:
         self._ends_waits = ends_waits
 
     def for_many(self, jobs: int) -> "Access":
-        """The same, with a longer deadline for a bulk of jobs."""
+        """The same access, with a longer deadline for a bulk of jobs."""
         return Access(self.server, self.seconds * (1 + jobs // MANY))
 
     def until(self, moment: float | None) -> "Access":
-        """The same for calls that end at a moment of the loop's clock: part of the time was spent on waiting."""
+        """The same access for calls that end at a moment of the loop's clock: part of the time was spent on
+        waiting.
+        """
         return self if moment is None else Access(self.server, self.seconds, moment)
 
     def ending_waits(self) -> "Access":
-        """The same for calls whose waits for rows end with RowsHeld: by a lock_timeout, or else by the client."""
+        """The same access for calls whose waits for rows end with RowsHeld: by a lock_timeout, or else by the
+        client.
+        """
         if self.server.address.profile.lock_timeouts:
             return self
         return Access(self.server, self.seconds, self._until, ends_waits=True)
@@ -167,5 +171,5 @@ class _Conflict(Exception):
 
 
 def _plainly(session: Session) -> AbstractAsyncContextManager[None]:
-    """A statement is its own transaction, except behind a pooler."""
+    """Run a statement as its own transaction, except behind a pooler."""
     return session.transaction() if session.pooled else nullcontext()

@@ -35,7 +35,7 @@ class Address(msgspec.Struct, frozen=True):
     """Where the server is, which schema to use, and how to connect."""
 
     dsn: str
-    """For the driver: with the password, without our options."""
+    """The address for the driver: with the password, without Windlass's options."""
     schema: str = DEFAULT_SCHEMA
     notify: bool = True
     connections: int | None = None
@@ -43,13 +43,13 @@ class Address(msgspec.Struct, frozen=True):
     cluster: bool = False
     """Whether the address begins with yugabyte://, so that the server must be one."""
     buckets: int | None = None
-    """Of new tables, in a profile with buckets."""
+    """The number of buckets of new tables, in a profile with buckets."""
     loose: bool = False
     """Whether a claim takes jobs of some buckets only, so that several run at once."""
 
     @property
     def profile(self) -> Profile:
-        """What differs from PostgreSQL."""
+        """The profile: what differs from PostgreSQL."""
         return PROFILES[self.profile_name]
 
     @property
@@ -113,7 +113,7 @@ def parse_address(url: str, shown: str) -> Address:
 
 
 class _Options:
-    """Our options, taken out of those of an address one by one, and the problems with them."""
+    """Windlass's options, taken out of those of an address one by one, and the problems with them."""
 
     def __init__(self, shown: str, options: dict[str, str]) -> None:
         self._shown = shown
@@ -148,7 +148,7 @@ class _Options:
 
 
 def _with_ports(place: str) -> str:
-    """YugabyteDB's own port where none is named."""
+    """The hosts, with YugabyteDB's own port where none is named."""
     user, at, hosts = place.rpartition("@")
     named = [host if re.search(r":\d+$", host) else f"{host}:{YUGABYTE_PORT}" for host in hosts.split(",")]
     return f"{user}{at}{','.join(named)}"

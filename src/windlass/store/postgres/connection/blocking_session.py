@@ -26,7 +26,7 @@ from windlass.store.postgres.connection.trouble import READ_ONLY
 LENT_SECONDS = 10.0
 """After this it goes back to the pool, where old plans are discarded and idle sessions closed."""
 SLACK_SECONDS = 1.0
-"""On top of the time of a cancel request."""
+"""Added to the time of a cancel request."""
 MIN_WAIT = 0.001
 """Seconds; zero would mean: do not wait."""
 _READ_SIZE = 16 * 1024
@@ -50,7 +50,7 @@ class BlockingSession:
     """One prepared statement on one connection, for one thread at a time."""
 
     def __init__(self, session: Session, pool: Pool, prepared: Any, statement: Statement) -> None:
-        """On the loop of the pool, which has lent the session."""
+        """Made on the loop of the pool, which has lent the session."""
         self.loop = asyncio.get_running_loop()
         self._session = session
         self._pool = pool
@@ -71,7 +71,7 @@ class BlockingSession:
         return not self._ending and self._pid == os.getpid() and not self._pool.closed
 
     def ask(self, values: Sequence[Any], seconds: float) -> Reply | None:
-        """The reply; None if nothing was sent: it is in use, or was closed. OSError: the outcome is unknown."""
+        """The reply; None if nothing was sent, because it is in use or closed. OSError: the outcome is unknown."""
         message = self._message(values)
         if not self._used.acquire(blocking=False):
             return None
@@ -98,7 +98,7 @@ class BlockingSession:
             call()  # the loop is closed: nothing else uses the session
 
     def end(self) -> None:
-        """Give it back to the pool, now or after the call in flight; on the loop."""
+        """Return it to the pool, now or after the call in flight; on the loop."""
         self._ending = True
         if not self._used.acquire(blocking=False):
             return  # the call's thread ends it
@@ -114,7 +114,7 @@ class BlockingSession:
         self._pool.give(self._session)
 
     def close(self) -> None:
-        """End it, because its loop may end; from any thread."""
+        """Close it, because its loop may end; from any thread."""
         if running_loop() is self.loop:
             self._close()
         else:
@@ -157,7 +157,7 @@ class BlockingSession:
         return part
 
     def _note(self, reply: Reply) -> None:
-        """After an error the loop looks at the session; one that ended, or may only read, is dropped."""
+        """After an error the loop checks the session; one that has ended, or is read-only, is dropped."""
         self._broken = not reply.certain or reply.error == READ_ONLY
         if reply.error or self._broken:
             self._ending = True

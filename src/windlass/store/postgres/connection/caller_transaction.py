@@ -63,7 +63,7 @@ async def _run_on(server: Server, caller: CallerConnection, work: Callable[[Db],
 
 
 async def on_own_connection(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Work on a connection of ours; without an event loop, on a temporary one."""
+    """Work on a connection of the store; without an event loop, on a temporary one."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -97,7 +97,7 @@ async def _savepoint(statements: Statements) -> AsyncIterator[None]:
 
 
 async def _check_database(server: Server, driver: Any, db: Db) -> None:
-    """Check that the connection is on our database: no worker would see a job in another."""
+    """Check that the connection is on the store's database: no worker would see a job in another."""
     if driver in server.verified_connections:
         return
     try:
@@ -109,7 +109,7 @@ async def _check_database(server: Server, driver: Any, db: Db) -> None:
             ) from error
         raise
     ours = server.identity
-    # A transaction that is older than our tables does not see their id.
+    # A transaction that is older than the tables does not see their id.
     if ours is None or theirs not in (ours, msgspec.structs.replace(ours, store_id=None)):
         raise InvalidOption("connection", f"is open on database {theirs.name!r}, and the jobs are in {server.shown}")
     with contextlib.suppress(TypeError):  # not hashable: checked each time
@@ -117,10 +117,10 @@ async def _check_database(server: Server, driver: Any, db: Db) -> None:
 
 
 def _error_for(error: Exception, server: Server, caller: CallerConnection) -> Exception | None:
-    """The error for the caller; None: as it is.
+    """The error for the caller; None if it is raised as it is.
 
-    A serialization failure or a deadlock is the caller's: code that retries transactions expects the error of its own
-    library.
+    A serialization failure or a deadlock is the caller's: code that retries transactions expects the error of its
+    own library.
     """
     if isinstance(error, UnicodeEncodeError) and error.encoding not in ("utf-8", "utf8"):
         said = f"has a client_encoding, {error.encoding}, that cannot express {error.object[error.start]!r}: use UTF8"
@@ -183,7 +183,7 @@ def _caller_of(connection: Any) -> CallerConnection:
 
 
 def _of_psycopg(connection: Any, psycopg: Any) -> CallerConnection:
-    """Plain cursors: cursor_factory and row_factory are the caller's."""
+    """Wrap a connection of psycopg with plain cursors: cursor_factory and row_factory are the caller's."""
     if connection.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF:
         raise InvalidOption("connection", "is in pipeline mode: enqueue before or after it, not inside")
     if isinstance(connection, psycopg.AsyncConnection):

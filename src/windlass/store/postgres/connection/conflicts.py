@@ -1,4 +1,4 @@
-"""Conflicts of one process: calls repeated after a serialization failure or a deadlock, and waits of claims."""
+"""Conflicts of one process: calls repeated after a serialization failure or a deadlock, and claims that waited."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,23 +11,23 @@ MINUTE = 60_000_000
 
 
 class Conflicts:
-    """The counts, and those of them that are kept in the store."""
+    """The counts of conflicts, and the part of them that is stored already."""
 
     def __init__(self) -> None:
         self.repeated = 0
         self.lock_waits = 0
-        """Claims that found what they lock locked by others."""
+        """Claims that found the rows that they lock locked by others."""
         self.on_conflict: Callable[[], None] = _no_op
         self._process = str(uuid4())
         self._kept = (0, 0)
 
     def add(self) -> None:
-        """A call is repeated."""
+        """Count a repeated call."""
         self.repeated += 1
         self.on_conflict()
 
     async def keep(self, access: "Access") -> None:
-        """Add what is new to the store's counts, for `windlass doctor`."""
+        """Add new counts to the store's, for `windlass doctor`."""
         now = (self.repeated, self.lock_waits)
         if now == self._kept:
             return

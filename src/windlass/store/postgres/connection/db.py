@@ -71,7 +71,7 @@ _NONE: Values = {}
 
 
 class Statements(Protocol):
-    """A connection, ours or a caller's."""
+    """A connection of the store or a caller."""
 
     @property
     def prepare(self) -> Callable[..., Statement]:

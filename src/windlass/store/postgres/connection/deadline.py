@@ -22,9 +22,9 @@ class Call:
         self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 
     def watch(self, session: Session, seconds: float | None = None) -> None:
-        """From now on the deadline, which is at most these seconds away, cancels on the server.
+        """From now on the deadline, at most this many seconds away, cancels on the server.
 
-        The call itself is aborted only if the server does not answer that either.
+        The call itself is aborted only if the server does not answer the cancel request either.
         """
         self._session = session
         if seconds is not None:

@@ -76,7 +76,7 @@ class Hints(HintWaiters):
         return wait / SECOND
 
     def always(self) -> Hint:
-        """The hint of a caller's transaction, never delayed: we do not know when it commits."""
+        """The hint of a caller's transaction, never delayed, since its commit is not known here."""
         return Hint(self._channel, given=self._server.notifies)
 
     def announce(self) -> None:
@@ -128,7 +128,7 @@ class Hints(HintWaiters):
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         # In its own context: a hint is no part of the verb that caused it.
         task = asyncio.get_running_loop().create_task(work, context=Context())
-        # A loop that just stops loses a hint in flight: no harm.
+        # A loop that stops without closing loses a hint in flight: no harm.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -143,7 +143,7 @@ class Hints(HintWaiters):
         self._queues = frozenset((*queues, ""))
 
     async def _listen(self, session: Session) -> None:
-        """Listen, and test with a message to ourselves whether that works."""
+        """Listen, and test with a message to this connection whether that works."""
         if session.pooled:
             self.silence = "a pooler is in between, which passes on none"
             return
@@ -177,7 +177,7 @@ class Hints(HintWaiters):
         self.hear()
 
     async def _on_loop_end(self) -> None:
-        """The loop ends: send its delayed hints."""
+        """At the end of the loop, send its delayed hints."""
         if queues := sorted(self._delayed.pop(asyncio.get_running_loop(), ())):
             await self._notify(queues)
 

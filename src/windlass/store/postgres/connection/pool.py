@@ -33,7 +33,7 @@ class Pool:
         self._opening: set[asyncio.Task[Any]] = set()
         """Tasks that open a connection."""
         self._leaving: set[Session] = set()
-        """Given up, and perhaps still busy on the server."""
+        """Sessions that were given up, and may still be busy on the server."""
         self._count = 0
         self._waiters: deque[asyncio.Future[Session | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
@@ -101,7 +101,7 @@ class Pool:
             raise
 
     async def _open(self) -> Session:
-        """The caller has counted it."""
+        """Open a session, which the caller has counted."""
         task = asyncio.current_task()
         assert task is not None
         self._opening.add(task)
@@ -137,7 +137,9 @@ class Pool:
             self._give_to_next(None)
 
     def _after_leaving(self, session: Session) -> None:
-        """Now there is room for another. A session whose close was interrupted is closed when the loop ends."""
+        """After a session was closed there is room for another. If closing was interrupted, it is closed when the
+        loop ends.
+        """
         if session.gone:
             self._leaving.discard(session)
         self._give_to_next(None)
@@ -174,7 +176,7 @@ class Pool:
             self._schedule_sweep()
 
     async def _until_loop_ends(self) -> AsyncGenerator[None]:
-        """An ending event loop, as in asyncio.run(), closes its open generators, and so notifies us."""
+        """Wait for the end of the loop: asyncio.run() closes open generators at its end, and so notifies this one."""
         try:
             yield
         finally:
@@ -184,7 +186,7 @@ class Pool:
                 await self._end_late()
 
     async def _end_late(self) -> None:
-        """The loop ends: cancel tasks that started too late to be cancelled with the others."""
+        """Cancel tasks that started too late to be cancelled with the others at the end of the loop."""
         opening = self._opening - {asyncio.current_task()}
         for task in opening:
             task.cancel()

@@ -19,7 +19,7 @@ DEFAULT_BUCKETS = 16
 SKEW: Micros = SECOND // 2
 """By how much the clocks of a cluster's nodes may differ: YugabyteDB tolerates as much."""
 MAX_TRANSACTION: Micros = 10 * SECOND
-"""How long a transaction may take. Jobs of a longer one, which can only be a caller's, may be found late."""
+"""How long a transaction may take. Jobs of a longer transaction, which can only be a caller's, may be found late."""
 LOOKBACK: Micros = 2 * MAX_TRANSACTION + SKEW
 
 _SERVER_MICROS = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -33,9 +33,9 @@ class Profile(msgspec.Struct, frozen=True):
 
     name: str = ""
     horizon: str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-    """Below it every transaction has ended."""
+    """Expression: every transaction below it has ended."""
     transaction: str = "pg_current_xact_id()::text::bigint"
-    """Above all transactions that have begun."""
+    """Expression: an id above all transactions that have begun."""
     notify: str = "pg_notify"
     skew: Micros = 0
     rescan_every: Micros = 1 * SECOND
@@ -60,7 +60,7 @@ class Profile(msgspec.Struct, frozen=True):
         return statements_of("postgres", self.name)[name]
 
     def filled(self, text: str) -> str:
-        """With the expressions of this profile."""
+        """The text with the expressions of this profile."""
         values = {
             "horizon": self.horizon,
             "transaction": self.transaction,

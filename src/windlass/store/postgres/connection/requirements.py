@@ -1,4 +1,4 @@
-"""What a server must be: checked before anything is created there."""
+"""The requirements on a server, checked before anything is created there."""
 
 import re
 
@@ -40,7 +40,7 @@ async def check_server(session: Session, address: Address, shown: str) -> None:
 
 
 def version_problem(version: str, *, named: bool) -> str | None:
-    """What is wrong with the version; `named`: the address says yugabyte://."""
+    """The problem with the version; `named`: the address says yugabyte://."""
     found = _VERSION.search(version)
     if found is None:
         said = version.partition(" on ")[0]
@@ -54,7 +54,7 @@ def version_problem(version: str, *, named: bool) -> str | None:
 
 
 def isolation_problem(effective: str) -> str | None:
-    """What is wrong with the isolation level that is in force."""
+    """The problem with the isolation level in force."""
     if effective.lower() == WANTED_ISOLATION:
         return None
     return (
@@ -64,7 +64,7 @@ def isolation_problem(effective: str) -> str | None:
 
 
 async def learn_notify(session: Session, address: Address, texts: Texts) -> bool:
-    """Whether hints are on. In a profile only if the server accepts LISTEN and NOTIFY: then its statements notify."""
+    """Find out whether hints are on. In a profile they are only if the server accepts LISTEN and NOTIFY."""
     if not address.notify or not address.profile.name:
         return address.notify
     if session.pooled or not await can_notify(session):

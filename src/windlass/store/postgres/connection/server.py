@@ -125,7 +125,7 @@ class Server:
             await self.on_open(session)
 
     async def _reach(self) -> Session:
-        """A session on the first host that accepts us, trying the last good one first."""
+        """A session on the first host that accepts a connection, trying the last good one first."""
         hosts = self._hosts
         problems: list[Exception] = []
         for host in hosts:
@@ -155,7 +155,7 @@ class Server:
 
 
 async def identify(db: Db) -> Identity:
-    """The database that a connection, ours or a caller's, is open on."""
+    """The database on which a connection of the store or a caller is open."""
     ((name, number, store_id),) = await db.rows("identity")
     return Identity(name, number, store_id)
 

@@ -114,7 +114,7 @@ class Session:
         self._standby = StandbyWait()
         connection.add_log_listener(self._standby.on_notice)
         self.gone = False
-        """Whether it was given up, and its backend has ended or was asked to."""
+        """Whether it was given up, and its backend has ended or got a cancel request."""
 
     prepare = staticmethod(numbered)
 
@@ -202,7 +202,7 @@ class Session:
             await self.connection.execute(_begin_pooled(self._settings))
 
     def _check_answer(self) -> None:
-        """Reject an answer after a cancel request, ours or another's.
+        """Reject an answer after a cancel request of this process or another.
 
         A commit that waits for a standby ends when it is cancelled, and the server reports success although the
         standby does not have it.
@@ -250,7 +250,7 @@ class Session:
         self.gone = True
 
     async def finish(self) -> None:
-        """Make sure that it is closed, though the task that closes it may have been cancelled."""
+        """Make sure that it is closed, even if the task that closes it was cancelled."""
         if self._leaving is not None and not self._leaving.done():
             await asyncio.wait([self._leaving])
         if not self.gone:

@@ -23,7 +23,7 @@ _CONFLICTS = (
 """What YugabyteDB says of conflicts, whose state is 40001 in most versions, and XX000 in others."""
 
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-"""Errors of the server or the connection; anything else is a bug of ours.
+"""Errors of the server or the connection; anything else is a bug of Windlass.
 
 Internal errors of the driver are among them: it raises one if the server disconnects between two statements.
 """

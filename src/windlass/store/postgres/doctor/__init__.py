@@ -1,1 +1,1 @@
-"""Read-only checks of a PostgreSQL server and our schema."""
+"""Read-only checks of a PostgreSQL server and the schema of Windlass."""

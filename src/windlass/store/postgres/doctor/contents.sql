@@ -41,7 +41,7 @@ SELECT (SELECT count(*) FROM portion), last.queue, last.hash, ARRAY(
 FROM (VALUES (1)) AS always LEFT JOIN (SELECT * FROM portion ORDER BY queue DESC, hash DESC LIMIT 1) AS last ON true
 
 -- name: examine_schema
--- Whether our tables exist, and whether this user may read them.
+-- Whether the tables exist, and whether this user may read them.
 SELECT current_user::text, coalesce(
     has_schema_privilege(space.oid, 'USAGE') AND has_any_column_privilege(steps.oid, 'SELECT'), false
 )

@@ -45,7 +45,7 @@ MAX_RUNNERS = 1000
 
 
 async def take_census(db: Db) -> Census:
-    """In the caller's snapshot."""
+    """The census, in the caller's snapshot."""
     counts = [await _pending(db), await _not_yet(db), await _parked(db)]
     late = await db.rows("census_late", {"limit": MAX_RUNNERS})
     newest, dead = (await db.rows("census_totals"))[0]
@@ -80,7 +80,7 @@ async def _pending(db: Db) -> Counted:
 
 
 async def _not_yet(db: Db) -> Counted:
-    """Delayed jobs and retries, those that are due first."""
+    """Delayed jobs and retries, the first due ones first."""
     rows = await db.rows("census_delayed", {"limit": MAX_COUNTED})
     waiting = [Waiting(queue=queue, type=type_, jobs=jobs, due=due) for queue, type_, due, jobs in rows]
     return waiting, sum(each.jobs for each in waiting) < MAX_COUNTED
@@ -100,7 +100,7 @@ async def _parked(db: Db) -> Counted:
 
 MAX_TRIES = 30
 SECONDS_TO_CHECK = 20.0
-"""Per check; deep ones have no limit."""
+"""Time limit of a check; deep checks have none."""
 
 Check = Callable[[Db], AsyncIterator[Finding]]
 OF_POSTGRES = ("durability", "role", "vacuum")
@@ -108,7 +108,7 @@ OF_POSTGRES = ("durability", "role", "vacuum")
 
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
-    """Examine a server, reachable or not, with our tables or without."""
+    """Examine a server, reachable or not, with the tables of Windlass or without."""
     report = Report(shown)
     try:
         session = await repeat(

@@ -1,7 +1,7 @@
 """Leases: one per runner, by the server's clock.
 
-Lapsed leases are never renewed, and an outage kills no runner: the last renewal of any lease is written by the
-renewal's own statement, so while renewals fail, for whatever reason, the silence shows.
+Lapsed leases are never renewed, and an outage ends no runner: the last renewal of any lease is written by the
+renewal's own statement, so while renewals fail, for any reason, the silence is visible.
 """
 
 from collections.abc import Sequence

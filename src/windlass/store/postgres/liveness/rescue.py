@@ -37,7 +37,7 @@ class Rescuer:
         self._claims_at: Micros = 0
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
-        """For up to `limit` runners with lapsed leases, and as many without a lease."""
+        """Rescue the jobs of up to `limit` runners with lapsed leases, and of as many without a lease."""
         lapsed, graced, unreached, now = (await access.read(lambda db: db.rows("lapsed")))[0]
         rescued, moment = [], now
         if lapsed or (graced and unreached > MIN_OUTAGE):
@@ -48,7 +48,7 @@ class Rescuer:
             values = {"moment": moment, "limit": limit}
             gone = [row[0] for row in await access.once(lambda db: db.rows("drop_lapsed", values))]
             rescued += await _put_back(access, gone, EVER)
-        # Also if the clock was set back.
+        # This is also right if the clock was set back.
         if not now < self._orphans_at <= now + ORPHANS_EVERY:
             self._orphans_at = now + ORPHANS_EVERY
             rescued += await _rescue_orphans(access, limit, now - ORPHAN_AGE)
@@ -60,7 +60,7 @@ class Rescuer:
 
 
 async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
-    """The supervisor saw its runner end, and says which jobs had started."""
+    """End a runner whose process its supervisor saw end; the supervisor names the started jobs."""
     try:
         return await access.ending_waits().write(lambda db: _end_runner(db, ended, "lock_held"))
     except RowsHeld:

@@ -36,7 +36,7 @@ async def is_taken(db: Db, bid: Campaign) -> bool:
 
 
 async def campaign(db: Db, bid: Campaign) -> int | None:
-    """Acquire leadership if it is free, or renew ours; returns the term. The leader deletes dead workers."""
+    """Acquire leadership if it is free, or renew it; returns the term. The leader deletes dead workers."""
     rows = await db.rows("acquire_leadership", {"holder": bid.candidate, "length": bid.length})
     if not rows:
         return None
@@ -45,11 +45,11 @@ async def campaign(db: Db, bid: Campaign) -> int | None:
 
 
 async def current_leader(db: Db) -> str | None:
-    """The current leader, unless its time is over."""
+    """The current leader, unless its term has expired."""
     rows = await db.rows("leader")
     return str(rows[0][0]) if rows else None
 
 
 async def resign(db: Db, candidate: str) -> None:
-    """Give up leadership, if it is ours."""
+    """Give up leadership, if this process has it."""
     await db.run("resign", {"holder": candidate})

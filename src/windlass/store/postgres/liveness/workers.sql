@@ -24,7 +24,7 @@ ORDER BY worker.started_at, worker.id
 DELETE FROM windlass.workers WHERE beat_at <= :now - :silent::bigint
 
 -- name: acquire_leadership
--- Acquire leadership if it is free, or renew ours. Of two concurrent candidates the second waits for the first, and
+-- Acquire leadership if it is free, or renew its own. Of two concurrent candidates the second waits for the first, and
 -- loses. The term grows with each new leadership, also of the same candidate.
 INSERT INTO windlass.leadership AS leader (one, holder, term, expires_at) VALUES (1, :holder, 1, :now + :length::bigint)
 ON CONFLICT (one) DO UPDATE SET
