@@ -80,6 +80,7 @@ class PostgresJobs(Role):
         super().__init__(access, hints)
         self._enqueuer = enqueuer
         self._claims = claims
+        self._urgent = access.urgent()
         self._assigner = TenantQueueAssigner()
         self._announced: Micros = 0
 
@@ -103,7 +104,7 @@ class PostgresJobs(Role):
         return admitted
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        jobs = await self._claims.claim(self._access, request)
+        jobs = await self._claims.claim(self._urgent, request)
         if self._claims.admitted_more and since_boot() - self._announced >= ANNOUNCE_EVERY:
             self._announced = since_boot()
             self._hints.announce()

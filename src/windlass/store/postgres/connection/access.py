@@ -46,13 +46,20 @@ class Access:
     """Runs work on the server, with a deadline and retries."""
 
     def __init__(
-        self, server: Server, deadline: float | None, until: float | None = None, *, ends_waits: bool = False
+        self,
+        server: Server,
+        deadline: float | None,
+        until: float | None = None,
+        *,
+        ends_waits: bool = False,
+        urgent: bool = False,
     ) -> None:
         self.server = server
         self.seconds = deadline or MAX_CALL
         """How long a call may take."""
         self._until = until
         self._ends_waits = ends_waits
+        self._urgent = urgent
 
     def for_many(self, jobs: int) -> "Access":
         """The same access, with a longer deadline for a bulk of jobs."""
@@ -64,13 +71,17 @@ class Access:
         """
         return self if moment is None else Access(self.server, self.seconds, moment)
 
+    def urgent(self) -> "Access":
+        """The same for calls that jobs wait for: they leave making plans anew to other calls."""
+        return Access(self.server, self.seconds, self._until, ends_waits=self._ends_waits, urgent=True)
+
     def ending_waits(self) -> "Access":
         """The same access for calls whose waits for rows end with RowsHeld: by a lock_timeout, or else by the
         client.
         """
         if self.server.address.profile.lock_timeouts:
             return self
-        return Access(self.server, self.seconds, self._until, ends_waits=True)
+        return Access(self.server, self.seconds, self._until, ends_waits=True, urgent=self._urgent)
 
     async def read(self, work: Work[T]) -> T:
         """Read. Each statement sees what was committed before it began."""
@@ -129,7 +140,7 @@ class Access:
         session.ending = session.spoken = False
         call.watch(session, LOCK_SECONDS if self._ends_waits else None)
         try:
-            await session.replan()
+            await session.replan(urgent=self._urgent)
             async with frame(session):
                 return await work(Db(reads(session, self.server.conflicts) if reads else session, self.server.texts))
         except WindlassError:

@@ -16,10 +16,9 @@ from typing import Any
 import asyncpg
 from asyncpg import connect_utils
 
-from windlass.core.moments import SECOND, Micros
 from windlass.native import poll
-from windlass.store.clock import since_boot
 from windlass.store.postgres.connection.db import Statement, numbered
+from windlass.store.postgres.connection.plans import Plans
 from windlass.store.postgres.connection.trouble import TROUBLE, is_lost
 
 CANCEL_SECONDS = 2.0
@@ -66,9 +65,6 @@ SETTINGS = {
     "jit_above_cost": "-1",
     "plan_cache_mode": "force_generic_plan",
 }
-REPLAN_EVERY: Micros = 10 * SECOND
-"""A plan made while a table was empty would scan all that has come since, so plans are discarded from time to time.
-"""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 CHECK = "client_connection_check_interval"
 """The one setting that some systems refuse."""
@@ -105,7 +101,7 @@ class Session:
         """Whether a commit is in flight: if the connection is lost now, its outcome is unknown."""
         self.spoken = False
         """Whether anything of the current call was sent."""
-        self._planned = since_boot()
+        self._plans = Plans(connection)
         self._input = poll()
         self._input.register(socket_of(connection).fileno(), select.POLLIN)
         self._key: tuple[int, int] = (connection.get_server_pid(), connection._protocol.backend_secret)
@@ -144,15 +140,15 @@ class Session:
             rounds -= 1
         return self.alive
 
-    async def replan(self) -> None:
-        """Discard old plans; behind a pooler none is kept."""
-        if not self.pooled and since_boot() - self._planned >= REPLAN_EVERY:
-            await self.connection.execute("DISCARD PLANS")
-            self._planned = since_boot()
+    async def replan(self, *, urgent: bool = False) -> None:
+        """Have old plans made anew; behind a pooler none is kept."""
+        if not self.pooled:
+            await self._plans.renew(urgent=urgent)
 
     async def rows(self, statement: Statement, values: Mapping[str, Any]) -> list[Any]:
         """All rows of a statement."""
         self.ending = not self._open
+        self._plans.used(statement.text)
         found: list[Any] = await self.connection.fetch(statement.text, *[values[name] for name in statement.names])
         self._check_answer()
         self.ending, self.spoken = False, True
@@ -161,6 +157,7 @@ class Session:
     async def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
         """Execute; how many rows it changed."""
         self.ending = not self._open
+        self._plans.used(statement.text)
         tag = await self.connection.execute(statement.text, *[values[name] for name in statement.names])
         self._check_answer()
         self.ending, self.spoken = False, True
