@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ MAX_LISTED = 200
 """Tenants listed by one claim; the next claim goes on from there."""
 NEXT = "\x01"
 """A name with this suffix is the next possible name: no name contains a zero byte."""
+BEYOND = "\x7f"
+"""Above every name."""
 
 
 class Search(msgspec.Struct, frozen=True):
@@ -29,6 +32,11 @@ class Search(msgspec.Struct, frozen=True):
     weights: Mapping[str, float] = {}
 
 
+ClaimKey = tuple[str, int]
+"""A runner and the number of its claim."""
+_rank = itemgetter("rank", "id")
+
+
 class _Round(msgspec.Struct):
     """The turns at one sort priority, and the tenants listed last."""
 
@@ -36,6 +44,8 @@ class _Round(msgspec.Struct):
     listed: list[str] = []
     after: str = ""
     """The last tenant listed; empty: all."""
+    emptied: set[str] = set()
+    """Those of them that had too few jobs since."""
     throttle: Throttle = msgspec.field(default_factory=Throttle)
     asked: set[str] = set()
     """By the current claim."""
@@ -53,11 +63,24 @@ class FairTurns:
         self, db: Db, search: Search, cursors: Cursors, jobs: int, trip: Micros = 0
     ) -> list[Candidate]:
         """The next candidates, locked: by priority, then by turn; `trip` is the time of a small statement."""
-        found: list[Candidate] = []
+        rows = await self._next(db, search, cursors, jobs, None, trip)
+        return [Candidate(*row) for row in rows]
+
+    async def claim(
+        self, db: Db, search: Search, cursors: Cursors, jobs: int, claim: ClaimKey, trip: Micros = 0
+    ) -> list[Any]:
+        """The same jobs, claimed."""
+        return await self._next(db, search, cursors, jobs, claim, trip)
+
+    async def _next(
+        self, db: Db, search: Search, cursors: Cursors, jobs: int, claim: ClaimKey | None, trip: Micros
+    ) -> list[Any]:
+        found: list[Any] = []
         for turn in self._rounds.values():
             turn.asked, turn.with_jobs = set(), set()
         for sort_priority, watermark in search.places:
-            at, turn = _At(db, search, cursors, sort_priority, watermark, trip), self._rounds[sort_priority]
+            at = _At(db, search, cursors, sort_priority, watermark, trip, claim)
+            turn = self._rounds[sort_priority]
             while len(found) < jobs and (fresh := await _list(turn, at, jobs) - turn.asked):
                 found += await _share(turn, at, fresh, jobs - len(found))
         return found
@@ -74,10 +97,10 @@ class FairTurns:
                 turn.state = after_claim(turn.state, tenant_queues[sort_priority], weights, turn.with_jobs | known)
 
 
-async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Candidate]:
+async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Any]:
     """Tenants that come short leave the rest to others."""
     weights, with_jobs = at.search.weights, set(waiting)
-    found: list[Candidate] = []
+    found: list[Any] = []
     taken = Counter[str]()
     while with_jobs and len(found) < jobs:
         order = next_tenants(
@@ -85,15 +108,15 @@ async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[
         )
         wanted = Counter(order)
         tenant_queues = await at.next_of(wanted, taken)
-        some = [tenant_queues[tenant_queue].popleft() for tenant_queue in order if tenant_queues[tenant_queue]]
-        found += some
-        got = Counter(job.tenant_queue or "" for job in some)
+        got = wanted & Counter({tenant_queue: len(rows) for tenant_queue, rows in tenant_queues.items()})
+        found += [tenant_queues[tenant_queue].popleft() for tenant_queue in order if tenant_queues[tenant_queue]]
         taken += got
         with_jobs -= {tenant_queue for tenant_queue in wanted if got[tenant_queue] < wanted[tenant_queue]}
         if got == wanted:
             break
     turn.asked |= waiting
     turn.with_jobs |= with_jobs
+    turn.emptied |= waiting - with_jobs
     return found
 
 
@@ -106,19 +129,38 @@ class _At(msgspec.Struct, frozen=True):
     sort_priority: int
     watermark: Micros
     trip: Micros
+    claim: ClaimKey | None
+    """Claim the jobs; None: only lock them."""
 
-    async def next_of(self, wanted: Mapping[str, int], before: Mapping[str, int]) -> dict[str, deque[Candidate]]:
-        """The next jobs of each tenant. Those found before are locked by this claim, so they are found once more."""
+    async def next_of(self, wanted: Mapping[str, int], before: Mapping[str, int]) -> dict[str, deque[Any]]:
+        """The next jobs of each tenant."""
+        if self.claim is not None:
+            return await self._claimed(wanted)
+        # Those found before are locked by this claim, so they are found once more.
         counts = {tenant_queue: jobs + before[tenant_queue] for tenant_queue, jobs in wanted.items()}
-        found = await self._ask(counts)
-        short = {tenant_queue: jobs for tenant_queue, jobs in counts.items() if len(found[tenant_queue]) < jobs}
-        if short and self.cursors.may_sweep():
-            found |= await self._ask(short)
+        found = await self._ask("tenant_candidates", counts)
+        if short := self._short(counts, found):
+            found |= await self._ask(
+                "tenant_candidates", {tenant_queue: counts[tenant_queue] for tenant_queue in short}
+            )
         return defaultdict(
             deque, {tenant_queue: deque(list(jobs)[before[tenant_queue] :]) for tenant_queue, jobs in found.items()}
         )
 
-    async def _ask(self, counts: Mapping[str, int]) -> dict[str, deque[Candidate]]:
+    async def _claimed(self, wanted: Mapping[str, int]) -> dict[str, deque[Any]]:
+        found = await self._ask("claim_tenants", wanted)
+        if short := self._short(wanted, found):
+            for tenant_queue, jobs in (await self._ask("claim_tenants", short)).items():
+                found[tenant_queue] += jobs
+        return found
+
+    def _short(self, wanted: Mapping[str, int], found: Mapping[str, deque[Any]]) -> dict[str, int]:
+        """How many jobs of which tenants are missing, if a search from the watermarks may find them."""
+        missing = {tenant_queue: jobs - len(found.get(tenant_queue, ())) for tenant_queue, jobs in wanted.items()}
+        short = {tenant_queue: jobs for tenant_queue, jobs in missing.items() if jobs}
+        return short if short and self.cursors.may_sweep() else {}
+
+    async def _ask(self, statement: str, counts: Mapping[str, int]) -> dict[str, deque[Any]]:
         starts = self.cursors.starts(
             [((self.sort_priority, tenant_queue), self.watermark) for tenant_queue in counts]
         )
@@ -131,15 +173,20 @@ class _At(msgspec.Struct, frozen=True):
             "ranks": [rank for rank, _ in starts],
             "ids": [id_ for _, id_ in starts],
         }
-        found: dict[str, deque[Candidate]] = defaultdict(deque)
-        for row in await self.db.rows("tenant_candidates", values):
-            job = Candidate(*row)
-            found[job.tenant_queue or ""].append(job)
+        if self.claim is not None:
+            values["runner"], values["claim"] = self.claim
+        found: dict[str, deque[Any]] = defaultdict(deque)
+        # What an UPDATE returns has no order.
+        for row in sorted(await self.db.rows(statement, values), key=_rank):
+            found[row["tenant_queue"] or ""].append(row)
         return found
 
 
 async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
-    """Tenants with pending jobs, from where the last list ended, and round.
+    """Tenants with pending jobs; if there are too many, some, and the next claim goes on from there.
+
+    While the last list is complete, only the gaps between its tenants are searched: a tenant's own entries begin with
+    those of its running and ended jobs, and a claim finds out which of them has no more.
 
     With an old snapshot a list scans all dead entries: then the last list is used for a while, unless it left tenants
     out and its own have no more jobs. That the server is far away or busy is no reason: a new tenant would wait.
@@ -147,7 +194,36 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
     used_up = turn.after and turn.asked.issuperset(turn.listed)
     if not turn.throttle.may_run() and not used_up:
         return set(turn.listed)
-    most, start = max(MAX_LISTED, jobs), turn.after + NEXT if turn.after else ""
+    most = max(MAX_LISTED, jobs)
+    listed = await _with_others(turn, at, most) or await _whole(turn, at, most)
+    turn.emptied = set()
+    turn.throttle.done(at.trip)
+    return set(listed)
+
+
+async def _with_others(turn: _Round, at: _At, most: int) -> list[str]:
+    """The tenants of a complete list that have more jobs, and all others; none where those are too many to list."""
+    known = sorted(set(turn.listed) - turn.emptied)
+    if turn.after or not known or len(known) >= most:
+        return []
+    values = {
+        "queue": at.search.queue,
+        "sort_priority": at.sort_priority,
+        "starts": ["", *(name + NEXT for name in known)],
+        "ends": [*known, BEYOND],
+        "limit": most - len(known),
+    }
+    others = [row[0] for row in await at.db.rows("other_tenants", values)]
+    if len(known) + len(others) == most:
+        return []
+    turn.listed, listed = [*known, *others], {*known, *others}
+    turn.state.ends = {name: end for name, end in turn.state.ends.items() if name in listed}
+    return turn.listed
+
+
+async def _whole(turn: _Round, at: _At, most: int) -> list[str]:
+    """From where the last list ended, and round."""
+    start = turn.after + NEXT if turn.after else ""
     listed = await _tenants(at, start, most)
     wrapped = bool(start) and len(listed) < most
     if wrapped:
@@ -162,8 +238,7 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
         for tenant_queue, end in ends.items()
         if tenant_queue in found or not _lies_between(tenant_queue, start, turn.after, wrapped=wrapped)
     }
-    turn.throttle.done(at.trip)
-    return found
+    return listed
 
 
 def _lies_between(tenant_queue: str, start: str, last: str, *, wrapped: bool) -> bool:

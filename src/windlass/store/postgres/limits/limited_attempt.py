@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-import msgspec
-
 from windlass.core.flow.rate import wait_for
 from windlass.core.moments import Micros
 from windlass.errors import LeaseLost
@@ -18,6 +16,7 @@ from windlass.store.postgres.limits.bucket_turns import MAX_TURNS, pause
 from windlass.store.postgres.limits.claim_memory import ClaimMemory
 from windlass.store.postgres.limits.cursors import Candidate
 from windlass.store.postgres.limits.fairness import Search
+from windlass.store.postgres.limits.limited_outcome import Asked, Leave, Outcome
 from windlass.store.postgres.limits.queue_limits import QueueLimits
 from windlass.store.postgres.limits.rate_check import (
     FAR,
@@ -28,52 +27,6 @@ from windlass.store.postgres.limits.rate_check import (
     lock_queue_bucket,
     spend_tokens,
 )
-from windlass.store.records import ClaimRequest
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """The part of a claim for one queue."""
-
-    request: ClaimRequest
-    queue: str
-    limit: int
-    taken: int
-    """Jobs of other queues that the claim has."""
-    first: bool
-    """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
-    over: Sequence[int] = ()
-    """Older claims of the runner whose rows can be shortened."""
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The outcome of an attempt."""
-
-    rows: Sequence[Any] = ()
-    again: bool = False
-    """An earlier attempt of the same claim took jobs."""
-    plain: bool = False
-    """The queue is not limited any more."""
-    short: int = 0
-    """Slots that are missing: nothing was claimed."""
-    admit: bool = False
-    """Waiting jobs may be admitted first: nothing was claimed."""
-    throttled: bool = False
-    """Jobs were throttled: others may start instead."""
-    found: bool = False
-    """Whether there were as many jobs as wanted."""
-    grant: Grant | None = None
-    wait: Micros | None = None
-    """How long until there are tokens again, from `now` on."""
-    now: Micros = 0
-    shrunk: bool = False
-    """Slots were given up."""
-
-
-class Leave(msgspec.Struct, frozen=True):
-    """What an attempt may return instead of jobs, because something has to be done first."""
-
-    admit: bool
-    ask: bool
 
 
 class LimitedAttempt:
@@ -169,9 +122,13 @@ class LimitedAttempt:
         ):
             return Outcome(wait=SOON, now=limits.now)
         self._cursors.begin(limits.returns)
-        if not limits.fair and not limits.rated and limits.rate is None and room >= jobs:
-            rows = await self._take_best(db, self._search(limits), jobs)
+        if not limits.rated and limits.rate is None and room >= jobs:
+            rows = await self._take_at_once(db, self._search(limits), jobs, fair=limits.fair)
             return Outcome(rows, found=len(rows) == jobs)
+        return await self._take_found(db, limits, jobs, room)
+
+    async def _take_found(self, db: Db, limits: QueueLimits, jobs: int, room: int) -> Outcome:
+        """Lock candidates, decide which may start, claim those."""
         found = await self._find(db, limits, jobs)
         full = len(found) == jobs
         if limits.max_concurrency is not None and len(found) > room:
@@ -208,6 +165,18 @@ class LimitedAttempt:
     def _search(self, limits: QueueLimits) -> Search:
         places = list(zip(limits.sort_priorities, limits.watermarks, strict=True))
         return Search(self._asked.queue, self._asked.request.types, places, limits.weights)
+
+    async def _take_at_once(self, db: Db, search: Search, jobs: int, *, fair: bool) -> list[Any]:
+        """Without candidates, where nothing has to be decided about each."""
+        if not fair:
+            return await self._take_best(db, search, jobs)
+        claim = (self._asked.request.runner, self._asked.request.claim)
+        turns = self._memory.turns(search.queue)
+        rows = await turns.claim(db, search, self._cursors, jobs, claim, self._trip)
+        if len(rows) < jobs and self._cursors.from_watermark:
+            left = await self._ask(db, search, jobs - len(rows), unassigned=True)
+            rows += await self._take(db, RateResult(paid=left)) if left else []
+        return rows
 
     async def _take_best(self, db: Db, search: Search, jobs: int) -> list[Any]:
         """In one statement, where no tokens are needed."""

@@ -12,7 +12,8 @@ from windlass.core.moments import Micros
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.limits.claim_memory import ClaimMemory
 from windlass.store.postgres.limits.key_queue import KeyQueues
-from windlass.store.postgres.limits.limited_attempt import Asked, Leave, LimitedAttempt, Outcome
+from windlass.store.postgres.limits.limited_attempt import LimitedAttempt
+from windlass.store.postgres.limits.limited_outcome import Asked, Leave, Outcome
 from windlass.store.postgres.limits.queue_limits import ask_for_slots
 from windlass.store.postgres.limits.rate_check import Grant
 from windlass.store.waits import RateWaits
