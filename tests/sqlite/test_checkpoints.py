@@ -10,6 +10,7 @@ from tests.support.seed import enqueue, new_job
 from windlass.core.moments import SECOND
 from windlass.store.drive import drive
 from windlass.store.open import open_store
+from windlass.store.sqlite.connection.base import MAX_LOG_PAGES
 from windlass.store.sqlite.connection.checkpoints import MAX_PAUSE, PAGES, CheckpointPace
 
 
@@ -31,6 +32,17 @@ def test_tidying_works_without_an_event_loop(tmp_path: Path) -> None:
     drive(store.tidy())
     assert job.id.encode() in _content(file)
     asyncio.run(store.close())
+
+
+@pytest.mark.parametrize("options", ["", "&driver=sqlite3"], ids=["apsw", "sqlite3"])
+async def test_without_a_worker_the_log_stays_short(tmp_path: Path, options: str) -> None:
+    # A commit that makes the log longer also flushes the new size of the file.
+    file = tmp_path / "store.db"
+    store = open_store(f"sqlite:///{file}?durability=relaxed{options}")
+    for _ in range(600):  # three pages each
+        await store.jobs.enqueue([new_job()])
+    assert file.with_name("store.db-wal").stat().st_size < 1.1 * MAX_LOG_PAGES * 4096
+    await store.close()
 
 
 def _content(file: Path) -> bytes:

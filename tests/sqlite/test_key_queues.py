@@ -97,6 +97,7 @@ async def test_nor_the_enqueue_of_another_job_with_or_without_a_key(opens: Open)
     await handing_in(None)  # makes the queue
     before = [await handing_in(None), await handing_in("before")]
     await fill_lines(store)
+    await handing_in("first")  # new statistics: statements are prepared again
     after = [await handing_in(None), await handing_in("after")]
     # One more: whether a job has an id as high as the new one is answered by the first of many, not by none.
     assert [later <= earlier + 10 for earlier, later in zip(before, after, strict=True)] == [True, True]

@@ -106,6 +106,7 @@ WALKS = {
 
 LOOKUPS = [
     "known_ids",
+    "queue_state",
     "running",
     "complete",
     "drop_live_batch",

@@ -16,7 +16,7 @@ from windlass.store.sqlite.connection.libraries import LIBRARIES, identity
 BUSY_TIMEOUT_MS = 10_000
 """For writers outside of the write turn, such as the sqlite3 shell; those inside never wait here."""
 CACHED_STATEMENTS = 200
-MAX_LOG_PAGES = 4_000
+MAX_LOG_PAGES = 1_000
 """A commit that leaves a longer log copies it into the file."""
 MAGIC = b"SQLite format 3\0"
 WAL = 2

@@ -31,6 +31,7 @@ from windlass.store.sqlite.limits.key_queue import (
 )
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
+from windlass.store.sqlite.verbs.enqueue_one import enqueue_one, is_plain
 
 MAX_JOBS_IN_STATEMENT = 10_000
 MAX_BYTES_IN_STATEMENT = 32_000_000
@@ -101,6 +102,8 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Insert new jobs, alike ones by one statement. Known ids are live, in history, or tombstones."""
     if not jobs:
         return []
+    if len(jobs) == 1 and is_plain(jobs[0]) and enqueue_one(db, jobs[0]):
+        return [Enqueued(jobs[0].id)]
     call = Enqueue(db, jobs)
     if not call.known and _are_alike(jobs):
         call.check_open(jobs[0])
