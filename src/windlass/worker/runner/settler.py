@@ -29,9 +29,7 @@ MAX_IN_BATCH = 1000
 MAX_BACKLOG_SIZE = 5_000
 """Unwritten outcomes above which nothing is claimed: the store must catch up first."""
 MAX_TRIES = 24
-"""Max failed writes of a divided batch: enough to find two outcomes of a thousand, few if a locked table fails
-all.
-"""
+"""Failed writes of a divided batch: enough to find two outcomes of a thousand, few if a locked table fails all."""
 ENOUGH_ALONE = 300
 """Number of outcomes that are written without a claim to share the flush."""
 GATHER_SECONDS = 0.01
@@ -127,8 +125,7 @@ class Settler:
     async def _write(self, batch: Sequence[Outcome]) -> None:
         """Write once; if that fails, each queue separately, since queues may be on different servers.
 
-        Outcomes that are not written stay. One whose reply was lost is repeated too: its settlements then answer
-        `already`.
+        Outcomes that are not written stay. One whose reply was lost is repeated: its settlements answer `already`.
         """
         settlements = [settlement for _, settlement in batch]
         queues = {settlement.queue for settlement in settlements}
