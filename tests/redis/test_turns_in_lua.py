@@ -17,9 +17,9 @@ standings = st.builds(
 
 TURNS = """
 --! uses: fair_turns
-local state, waiting, weights, jobs, taken = unpack(given, 1, 5)
+local state, waiting, weights, jobs, taken, by_name = unpack(given, 1, 6)
 local after = after_taking(state, taken, weights, waiting)
-return cmsgpack.pack({fair_order(state, waiting, weights, jobs), after.present, after.ends})
+return cmsgpack.pack({fair_order(state, waiting, weights, jobs, by_name), after.present, after.ends})
 """
 
 
@@ -34,6 +34,7 @@ def test_turns_are_those_of_core(
         weights,
         jobs,
         taken,
+        {name: number for number, name in enumerate(sorted(waiting, key=str.encode))},
     )
     standing.weights = weights
     meant = after_claim(standing, taken, weights, waiting)

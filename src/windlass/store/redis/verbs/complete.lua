@@ -4,16 +4,18 @@
 -- may do, or in other queues, the reply continues as that of `notify_dependents`.
 --! effect: writes
 --! uses: record, indexes, details, idempotency_keys, drop, replace_record, key_queue, hint, release_dependents, completion_hints
---! lazy: replace_record, read_details, write_details, assign_slots, release_keys, forget_jobs, notify_dependent, note_parent_state, publish_completions
+--! lazy: replace_record, read_details, write_details, assign_slots, release_keys, forget_jobs, replace_with_tombstones, notify_dependent, note_parent_state, publish_completions
 local now = now_micros()
 local ids, attempts, starts, results = unpack(request, 1, 4)
 local keep = retention_of(COMPLETED)
 local values, PORTION = {}, 25
 local answer, claims, dirty_keys, seen = {}, {}, {}, {}
 local records, ended, slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
+local dropped, tombstones, tombstone_times = {}, {}, {}
 local done, unusual, dependents = 0, 0, 0
 local released, listed, work = {}, {}, {now = now, dirty_keys = dirty_keys, sent = {}}
 local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
+local HAS_MORE = HAS_NOTES + IS_CHILD  -- other keys have entries of the job
 local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
 
 -- End a job with an idempotency key or a slot, or without retention.
@@ -39,15 +41,14 @@ end
 
 -- It has a slot, and nothing else that ends with it or is in head C: what follows head A of its record, without head C;
 -- nil if it is not like that. Head B begins at `at`.
-local ONLY_SLOT = struct.pack(HEAD_C, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+local NO_MORE = string.rep('\0', C_SIZE - 2)
 local function without_slot(i, value, at, flags)
   if not has(flags, HAS_HEAD_C) then return nil end
-  local head_c = at + B_SIZE
+  local head_c, fields_at = at + B_SIZE, at + B_SIZE + C_SIZE
   local slot = string.sub(value, head_c + SLOT_AT, head_c + SLOT_AT + 1)
-  if string.sub(ONLY_SLOT, 1, SLOT_AT) .. slot .. string.sub(ONLY_SLOT, SLOT_AT + 3) ~= string.sub(value, head_c, head_c + C_SIZE - 1)
-    or string.byte(slot) > 127 then return nil end
-  local fields_at, size = head_c + C_SIZE, struct.unpack('>I4', value, head_c - 4)
-  local digest = cmsgpack.unpack(string.sub(value, fields_at, fields_at + size - 1))[CONCURRENCY_DIGEST]
+  local others = string.sub(value, head_c, head_c + SLOT_AT - 1) .. string.sub(value, head_c + SLOT_AT + 2, fields_at - 1)
+  if others ~= NO_MORE or string.byte(slot) > 127 then return nil end
+  local digest = fields_in(value, fields_at, struct.unpack('>I4', value, head_c - 4))[CONCURRENCY_DIGEST]
   slots[#slots + 1] = digest .. slot .. ids[i]
   dirty_keys[digest] = true
   return struct.pack('>I4', flags - HAS_HEAD_C) .. string.sub(value, at + 4, head_c - 1) .. string.sub(value, fields_at)
@@ -102,6 +103,15 @@ local function add(i, finished)
   end
 end
 
+-- Without retention only a tombstone is kept.
+local function drop_plain(i)
+  local n = 2 * #dropped
+  done = done + 1
+  dropped[#dropped + 1] = ids[i]
+  tombstones[n + 1], tombstones[n + 2] = ids[i], attempts[i] .. ' completed'
+  tombstone_times[n + 1], tombstone_times[n + 2] = now + TOMBSTONE, ids[i]
+end
+
 -- It failed before, or has a cancel request. Neither reason nor error is kept after success.
 local function finish_unusual(i, value)
   local id, before, r = ids[i], read_record(value), read_record(value)
@@ -127,7 +137,8 @@ for i, id in ipairs(ids) do
       local at = A_SIZE + length + 1
       local flags = struct.unpack('>I4', value, at)
       local rare = bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY + HAS_DEPENDENTS)
-      weight = weight + (keep > 0 and rare % HAS_DEPENDENTS == 0 and 1 or HEAVY) + math.floor(#value / TEXT)
+      local is_plain = rare % HAS_DEPENDENTS == 0 and (keep > 0 or rare == 0 and bit.band(flags, HAS_MORE) == 0)
+      weight = weight + (is_plain and 1 or HEAVY) + math.floor(#value / TEXT)
       if bit.band(rare, UNUSUAL) ~= 0 then
         if rare >= HAS_DEPENDENTS then work.details = true end
         finish_unusual(i, value)
@@ -137,12 +148,13 @@ for i, id in ipairs(ids) do
         count_claim(runner, claim)
         -- For most jobs only the head changes, and the flags if it had dependents or a slot.
         local rest = kept_flags ~= flags and struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) or ''
-        local is_plain = keep > 0 and rare % HAS_DEPENDENTS == 0
         if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then
           rest = without_slot(i, value, at, kept_flags)
           is_plain = rest ~= nil
         end
-        if is_plain then
+        if is_plain and keep == 0 then
+          drop_plain(i)
+        elseif is_plain then
           if starts[i] >= 0 then started = claimed + starts[i] end
           local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
           add(i, rest == '' and head .. string.sub(value, A_SIZE + 1) .. results[i] or head .. runner .. rest .. results[i])
@@ -162,7 +174,8 @@ end
 for head, jobs in pairs(claims) do release_claim(head, jobs) end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
-if keep == 0 then forget_jobs(unkept, now) end
+if #dropped > 0 then replace_with_tombstones(dropped, tombstones, tombstone_times, now) end
+if next(unkept) then forget_jobs(unkept, now) end
 if #released > 0 then release_dependents(released, listed, work) end
 if next(dirty_keys) then assign_slots(dirty_keys, now) end
 hint_if_room(done + unusual)

@@ -31,6 +31,17 @@ local function tombstone_of(id, r)
   return string.format('%.0f %s', r.attempt, outcome)
 end
 
+-- Remove these jobs and keep their tombstones, {id, value}, with their times, {time, id}, by turns.
+local function replace_with_tombstones(ids, tombstones, tombstone_times, now)
+  redis.call('HDEL', K.jobs, unpack(ids))
+  redis.call('ZREM', K.ids, unpack(ids))
+  if #tombstones == 0 then return end
+  -- Twice as many old ones go as are added: without retention every job adds one, too many for a coordinator.
+  clear_tombstones(now, #tombstones)
+  redis.call('HSET', K.tombstones, unpack(tombstones))
+  redis.call('ZADD', K.tombstone_times, unpack(tombstone_times))
+end
+
 -- Drop finished jobs, id → record, that were removed from their indexes.
 local function forget_jobs(jobs, now)
   local ids, tombstones, tombstone_times = {}, {}, {}
@@ -47,14 +58,7 @@ local function forget_jobs(jobs, now)
     if has(r.flags, HAS_NOTES) then redis.call('HDEL', K.notes, id) end
     if has(r.flags, IS_CHILD) then redis.call('ZREM', K.children, fields_of(r)[PARENT] .. id) end
   end
-  if #ids == 0 then return end
-  redis.call('HDEL', K.jobs, unpack(ids))
-  redis.call('ZREM', K.ids, unpack(ids))
-  if #tombstones == 0 then return end
-  -- Twice as many old ones go as are added: without retention every job adds one, too many for a coordinator.
-  clear_tombstones(now, #tombstones)
-  redis.call('HSET', K.tombstones, unpack(tombstones))
-  redis.call('ZADD', K.tombstone_times, unpack(tombstone_times))
+  if #ids > 0 then replace_with_tombstones(ids, tombstones, tombstone_times, now) end
 end
 
 -- Drop finished jobs, id → record, and remove them from their indexes.

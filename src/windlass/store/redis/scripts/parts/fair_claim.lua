@@ -56,20 +56,28 @@ local function lies_between(tenant, start, last, wrapped)
   return from_start and to_last
 end
 
--- Tenants with pending jobs, and the first place of each, from where the last listing ended, and round to there. One that
--- should have been listed and was not has none, and is forgotten.
+-- Numbers in the order of names: those that were listed last, after the round, come first.
+local function numbers_by_name(listed, before_round)
+  local numbers = {}
+  for i, tenant in ipairs(listed) do numbers[tenant] = i > before_round and i - #listed or i end
+  return numbers
+end
+
+-- Tenants with pending jobs: the first place of each, and its number in the order of names; from where the last listing
+-- ended, and round to there. One that should have been listed and was not has none, and is forgotten.
 local function list_tenants(sort_priority, fairness, jobs)
   local max_count, start, listed, places = math.max(LISTED, jobs), fairness.after, {}, {}
   if start ~= '' then start = start .. NEXT end
   tenants(sort_priority, start, nil, max_count, listed, places)
-  local wrapped = start ~= '' and #listed < max_count
+  local before_round = #listed
+  local wrapped = start ~= '' and before_round < max_count
   if wrapped then tenants(sort_priority, '', start, max_count, listed, places) end
   local last = #listed == max_count and listed[max_count] or ''
   fairness.after = last
   for tenant in pairs(fairness.ends) do
     if not places[tenant] and lies_between(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
   end
-  return places
+  return places, numbers_by_name(listed, before_round)
 end
 
 local MAX_SORT_PRIORITIES = 20
@@ -130,10 +138,13 @@ local function in_turn(claim, sort_priority, order, streams, places)
       if not may_seek(claim) then break end
       streams[tenant] = tenant_stream(claim, sort_priority .. tenant .. '\0', places[tenant], shares[tenant])
     end
-    local rest, head
-    repeat rest, head = streams[tenant]() until not rest or not claim.seen[string.sub(rest, -36)]
+    local rest, head, id
+    repeat
+      rest, head = streams[tenant]()
+      id = rest and string.sub(rest, -36)
+    until not rest or not claim.seen[id]
     if rest then
-      candidates[#candidates + 1] = {string.sub(rest, -36), sort_priority .. rest, string.sub(head, -4), head .. rest}
+      candidates[#candidates + 1] = {id, sort_priority .. rest, string.sub(head, -4), head .. rest}
       owners[#owners + 1] = tenant
     else
       spent[tenant] = true
@@ -143,12 +154,12 @@ local function in_turn(claim, sort_priority, order, streams, places)
 end
 
 -- What the claim takes from these tenants, tenant → first place, until it is full or all of them have given what they have.
-local function claim_from_tenants(claim, sort_priority, fairness, waiting)
+local function claim_from_tenants(claim, sort_priority, fairness, waiting, by_name)
   local taken, hopeful, streams = {}, {}, {}
   for tenant in pairs(waiting) do hopeful[tenant] = true end
   while may_seek(claim) and next(hopeful) do
     local before = next(taken) and after_taking(fairness, taken, claim.weights, hopeful) or fairness
-    local order = fair_order(before, hopeful, claim.weights, claim.left)
+    local order = fair_order(before, hopeful, claim.weights, claim.left, by_name)
     local candidates, owners, spent = in_turn(claim, sort_priority, order, streams, waiting)
     local started = start(claim, candidates)
     for i, tenant in ipairs(owners) do
@@ -170,11 +181,12 @@ local function claim_by_turns(claim, sort_priority)
   while may_seek(claim) do
     local fresh, any = {}, false
     seek(claim, math.max(LISTED, claim.left))
-    for tenant, place in pairs(list_tenants(sort_priority, fairness, claim.left)) do
+    local places, by_name = list_tenants(sort_priority, fairness, claim.left)
+    for tenant, place in pairs(places) do
       if not seen[tenant] then fresh[tenant], seen[tenant], any = place, true, true end
     end
     if not any then break end
-    claim_from_tenants(claim, sort_priority, fairness, fresh)
+    claim_from_tenants(claim, sort_priority, fairness, fresh, by_name)
   end
   write_fairness(sort_priority, fairness)
 end

@@ -1,21 +1,22 @@
 -- fair_turns: how a claim is shared between tenants with pending jobs, as in core/flow/fairness.py. A state is
 -- {present, ends = {tenant = end}}. Weights are by tenant; the default is 1.
---! uses: merged_stream, byte_order
+--! uses: merged_stream
 
 -- By the end of the next job, new tenants first among equals, then by name.
 local function ends_before(a, b)
   if a[1] ~= b[1] then return a[1] < b[1] end
   if a[2] ~= b[2] then return a[2] < b[2] end
-  return comes_before(a[3], b[3])
+  return a[5] < b[5]
 end
 
--- The tenants of the next jobs, in order, if all have enough.
-local function fair_order(state, waiting, weights, jobs)
+-- The tenants of the next jobs, in order, if all have enough. `by_name` has the number of each in the order of names:
+-- equal tenants are compared at every step of the heap.
+local function fair_order(state, waiting, weights, jobs, by_name)
   local heap, order = {}, {}
   for tenant in pairs(waiting) do
     local step = 1 / (weights[tenant] or 1)
     local last = state.ends[tenant]
-    heap[#heap + 1] = {(last or state.present) + step, last and 1 or 0, tenant, step}
+    heap[#heap + 1] = {(last or state.present) + step, last and 1 or 0, tenant, step, by_name[tenant]}
   end
   heapify(heap, ends_before)
   while heap[1] and #order < jobs do

@@ -40,22 +40,70 @@ end
 -- The first member that waits for a key, or nil.
 local function first_waiting(digest) return waiting_members(digest, 0, 1)[1] end
 
--- A waiting job gets a slot, and ranks behind jobs that are pending already.
-local function grant_slot(grants, member, id, r, slot)
-  r.letter, r.version, r.slot, r.rank, r.updated = PENDING, r.version + 1, slot, grants.now, grants.now
-  grants.jobs = grants.jobs + 1
-  grants.granted[id] = true
-  local n = 2 * grants.jobs
-  grants.members[grants.jobs] = member
-  grants.records[n - 1], grants.records[n] = id, write_record(r)
-  grants.slots[n - 1], grants.slots[n] = 0, slot_member(id, r)
-  grants.ready[n - 1], grants.ready[n] = 0, ready_member(id, r)
-  if fair() then grants.tenant_queues[n - 1], grants.tenant_queues[n] = 0, tenant_member(id, r) end
-  grants.types[r.type] = (grants.types[r.type] or 0) + 1
+-- Fields by their packed text: the jobs of a key mostly have the same.
+local decoded = {}
+local function fields_in(value, at, size)
+  local text = string.sub(value, at, at + size - 1)
+  local fields = decoded[text]
+  if not fields then
+    fields = cmsgpack.unpack(text)
+    decoded[text] = fields
+  end
+  return fields
 end
 
--- Grant all free slots of a key: mostly one was freed, so the first read is of two, `members`; the records of the first of
--- each key are in `values`, by id.
+-- Head A and head B of a record without a runner, and their size.
+local WITHOUT_RUNNER, WITHOUT_RUNNER_SIZE = '>BI4I4I4i8i8i8BI4I4i4i8i8i8i8I2I4', 88
+
+-- Of a record: the key limit of its job, whether it waits for its key, and whether it has neither runner nor head C.
+local function limit_of(value)
+  if string.byte(value) ~= WAITING_FOR_KEY then return nil end
+  if string.byte(value, A_SIZE) == 0 then
+    local flags = struct.unpack('>I4', value, A_SIZE + 1)
+    if not has(flags, HAS_HEAD_C) then
+      local size = struct.unpack('>I4', value, WITHOUT_RUNNER_SIZE - 3)
+      return fields_in(value, WITHOUT_RUNNER_SIZE + 1, size)[KEY_LIMIT], true, true
+    end
+  end
+  return fields_of(read_record(value))[KEY_LIMIT], true, false
+end
+
+-- Record, place in `ready` and type of a job that gets a slot: only what changes is read.
+local function granted_plain(id, value, slot, now)
+  local _, version, attempt, claim, _, claimed, started, _, flags, type, sort_priority, _, run_at, created, timeout, max_attempts, size =
+    struct.unpack(WITHOUT_RUNNER, value)
+  local head = struct.pack(WITHOUT_RUNNER, PENDING, version + 1, attempt, claim, now, claimed, started, 0, flags + HAS_HEAD_C, type,
+    sort_priority, now, run_at, created, timeout, max_attempts, size)
+  return head .. struct.pack(HEAD_C, 0, 0, slot, 0, 0, 0, 0, 0, 0) .. string.sub(value, WITHOUT_RUNNER_SIZE + 1),
+    struct.pack('>I4I2I8', type, sort_priority + LEVEL, now) .. id, type
+end
+
+local function granted_other(id, value, slot, grants, n)
+  local r = read_record(value)
+  r.letter, r.version, r.slot, r.rank, r.updated = PENDING, r.version + 1, slot, grants.now, grants.now
+  if fair() then grants.tenant_queues[n - 1], grants.tenant_queues[n] = 0, tenant_member(id, r) end
+  return write_record(r), ready_member(id, r), r.type
+end
+
+-- A waiting job gets a slot, and ranks behind jobs that are pending already.
+local function grant_slot(grants, digest, member, id, value, slot, is_plain)
+  grants.jobs = grants.jobs + 1
+  grants.granted[id] = true
+  local n, record, place, type = 2 * grants.jobs, nil, nil, nil
+  if is_plain and not fair() then
+    record, place, type = granted_plain(id, value, slot, grants.now)
+  else
+    record, place, type = granted_other(id, value, slot, grants, n)
+  end
+  grants.members[grants.jobs] = member
+  grants.records[n - 1], grants.records[n] = id, record
+  grants.slots[n - 1], grants.slots[n] = 0, digest .. struct.pack('>I2', slot) .. id
+  grants.ready[n - 1], grants.ready[n] = 0, place
+  grants.types[type] = (grants.types[type] or 0) + 1
+end
+
+-- Grant all free slots of a key: mostly one was freed, so the first read is of two, `members`; the records of these are in
+-- `values`, by id.
 local function grant_slots(grants, digest, members, values, lost)
   local max_count, looked = FIRST_READ, 0
   local next_slot = free_slots(digest)
@@ -64,11 +112,12 @@ local function grant_slots(grants, digest, members, values, lost)
       if grants.jobs == MAX_GRANTED then return redis.call('SADD', K.stalled_keys, digest) end
       local id = string.sub(member, WAITING_ID_AT)
       local value = values[id] or redis.call('HGET', K.jobs, id)
-      local r = value and read_record(value)
-      if r and r.letter == WAITING_FOR_KEY then
-        local slot = next_slot(fields_of(r)[KEY_LIMIT])
+      local limit, waits, is_plain = nil, nil, nil
+      if value then limit, waits, is_plain = limit_of(value) end
+      if waits then
+        local slot = next_slot(limit)
         if not slot then return end
-        grant_slot(grants, member, id, r, slot)
+        grant_slot(grants, digest, member, id, value, slot, is_plain)
       else
         lost[#lost + 1] = member  -- removed by hand, or left by a script that was stopped: the record decides
       end
@@ -86,7 +135,8 @@ local function assign_slots(dirty_keys, now)
   local lost, members, ids, values = {}, {}, {}, {}
   for digest in pairs(dirty_keys) do
     local found = waiting_members(digest, 0, FIRST_READ)
-    if found[1] then members[digest], ids[#ids + 1] = found, string.sub(found[1], WAITING_ID_AT) end
+    if found[1] then members[digest] = found end
+    for _, member in ipairs(found) do ids[#ids + 1] = string.sub(member, WAITING_ID_AT) end
   end
   for at = 1, #ids, PORTION_READ do
     local last = math.min(at + PORTION_READ - 1, #ids)
