@@ -48,7 +48,7 @@ def _histogram(family: Family) -> HistogramMetricFamily:
     made = HistogramMetricFamily(family.name, family.help, labels=family.labels)
     bounds = [*(repr(float(each)) for each in family.bounds), "+Inf"]
     for labels, timing in family.timings:
-        counts = [sum(timing.buckets[: i + 1]) for i in range(len(bounds))]
+        counts = [sum(timing.bins[: i + 1]) for i in range(len(bounds))]
         made.add_metric(labels, list(zip(bounds, counts, strict=True)), timing.sum)
     return made
 

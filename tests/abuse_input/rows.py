@@ -250,7 +250,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
 
 
 BLOBS: dict[str, tuple[str, str]] = {
-    "a store that we do not have": ("s3://bucket/folder", "unknown blob store 's3'; this version has a folder"),
+    "a store that we do not have": ("s3://token bucket/folder", "unknown blob store 's3'; this version has a folder"),
     "a host": ("file://host/folder", "write file:///absolute/folder"),
     "two slashes too few": ("file:folder", r"write a folder \(./blobs\) or file:///absolute/folder"),
     "the whole disk": ("/", "names no folder"),

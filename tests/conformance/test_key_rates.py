@@ -117,7 +117,7 @@ async def test_a_job_that_is_handed_back_pays_again(store: Store, clock: ManualC
     assert [each.id for each in await runner.claim()] == [job.id]
 
 
-async def test_a_job_that_costs_more_than_the_burst_of_its_key_starts_with_a_full_bucket(
+async def test_a_job_that_costs_more_than_the_burst_of_its_key_starts_with_a_full_token_bucket(
     store: Store, clock: ManualClock
 ) -> None:
     fields = {"concurrency_key": "k", "key_limit": 5, "key_rate": TEN}

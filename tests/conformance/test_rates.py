@@ -118,7 +118,9 @@ async def test_a_job_pays_what_it_costs(store: Store, clock: ManualClock) -> Non
     assert [job.id for job in await runner.claim()] == [ids[3]]
 
 
-async def test_a_job_that_costs_more_than_a_burst_empties_a_full_bucket(store: Store, clock: ManualClock) -> None:
+async def test_a_job_that_costs_more_than_a_burst_empties_a_full_token_bucket(
+    store: Store, clock: ManualClock
+) -> None:
     await rule(store, rate_limit=parse_rate("1/s burst 3", "r"))
     first = await enqueue_one(store)
     dear = await enqueue_one(store, rate_cost=50)

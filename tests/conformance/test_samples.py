@@ -279,8 +279,8 @@ async def test_samples_may_be_read_without_their_times(store: Store, clock: Manu
     await store.stats.sample()
     whole, counted = await read(store), await read(store, times="none")
     assert [each.completed for each in counted.meters] == [each.completed for each in whole.meters]
-    assert any(each.run.buckets for each in whole.meters)
-    assert not any(each.run.buckets or each.wait.buckets for each in counted.meters)
+    assert any(each.run.bins for each in whole.meters)
+    assert not any(each.run.bins or each.wait.bins for each in counted.meters)
     assert whole.depths
     assert not counted.depths
     for times in ("wait", "run"):

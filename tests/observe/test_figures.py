@@ -45,8 +45,8 @@ def test_a_value_is_in_the_first_bucket_whose_bound_it_does_not_exceed() -> None
     figures.observe("q", "t", [(5_000, 5_001)], 1)
     figures.observe("q", "t", [(20_000 * SECOND, 0)], 1)
     found = figures.read().jobs["q", "t"]
-    assert (found.wait.buckets[0], found.wait.buckets[-1], found.wait.sum) == (1, 1, 20_000.005)
-    assert (found.run.buckets[0], found.run.buckets[1], found.run.sum) == (1, 1, 0.005001)
+    assert (found.wait.bins[0], found.wait.bins[-1], found.wait.sum) == (1, 1, 20_000.005)
+    assert (found.run.bins[0], found.run.bins[1], found.run.sum) == (1, 1, 0.005001)
 
 
 @pytest.mark.parametrize("number", [3, 8, 100, 101])

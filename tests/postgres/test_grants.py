@@ -11,7 +11,7 @@ from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.postgres.limits.rate_check import AHEAD
 
-_GATE = "SELECT credit, at FROM windlass.buckets WHERE queue = 'default' AND key = ''"
+_GATE = "SELECT credit, at FROM windlass.token_buckets WHERE queue = 'default' AND key = ''"
 FAST = parse_rate("1000/s", "r")
 
 
@@ -42,7 +42,7 @@ async def test_what_was_granted_is_not_good_any_more_after_its_time(
     assert after == before + AHEAD + 1, "it went to the gate again"
 
 
-async def test_a_claim_stopped_at_the_bucket_keeps_others_from_starting_and_no_token_is_spent_twice(
+async def test_a_claim_stopped_at_the_token_bucket_keeps_others_from_starting_and_no_token_is_spent_twice(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     rate = parse_rate("5/s", "r")
@@ -50,11 +50,11 @@ async def test_a_claim_stopped_at_the_bucket_keeps_others_from_starting_and_no_t
     await enqueue(store, 100)
     first, second = await new_runner(store, "r1"), await new_runner(store, "r2")
     starts = [(job.claimed_at, 1) for job in await first.claim(2)]
-    await other.does("SELECT 1 FROM windlass.buckets FOR NO KEY UPDATE")
+    await other.does("SELECT 1 FROM windlass.token_buckets FOR NO KEY UPDATE")
     assert await second.claim(5) == []
     clock.advance(10 * SECOND)
     # Whoever was stopped takes what he had found, and writes the moment at which he does.
-    await other.does("UPDATE windlass.buckets SET credit = 0, at = %s", clock.wall())
+    await other.does("UPDATE windlass.token_buckets SET credit = 0, at = %s", clock.wall())
     await other.commits()
     starts += [(clock.wall(), 1)] * 3
     assert await second.claim(5) == []

@@ -19,7 +19,7 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 _LOCK = "SELECT name FROM windlass.queues WHERE name = 'default' FOR NO KEY UPDATE"
-_LET_IN = "UPDATE windlass.jobs SET status = 'pending', reason = NULL, slot = 0 WHERE id = %s"
+_LET_IN = "UPDATE windlass.jobs SET status = 'pending', reason = NULL, key_slot = 0 WHERE id = %s"
 _LOCK_ONCE_WAITED_FOR = """
 DO $$ BEGIN
     WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
@@ -29,7 +29,7 @@ DO $$ BEGIN
 END $$
 """
 """In one statement: within the second after which a session that waits for us looks for a deadlock."""
-_SLOTS = "SELECT count(*) FROM windlass.jobs WHERE slot IS NOT NULL"
+_SLOTS = "SELECT count(*) FROM windlass.jobs WHERE key_slot IS NOT NULL"
 _AT_ONCE = f"WITH locked AS MATERIALIZED ({_LOCK}) SELECT (SELECT count(*) FROM locked), ({_SLOTS})"
 
 
@@ -63,7 +63,7 @@ async def test_of_many_admissions_at_once_each_key_gets_one(stores: list[Store],
         heads += (await line_up(stores[0], 3, f"key {round_}"))[:1]
         await asyncio.gather(*(claim_ids(each, f"r{number}") for number, each in enumerate(stores)))
     await claim_ids(stores[0], "r0")
-    running = "SELECT id::text FROM windlass.jobs WHERE slot IS NOT NULL AND status = 'running' ORDER BY id"
+    running = "SELECT id::text FROM windlass.jobs WHERE key_slot IS NOT NULL AND status = 'running' ORDER BY id"
     assert [row[0] for row in await other.does(running)] == heads
     assert await other.does(_SLOTS) == [(10,)]
 

@@ -40,9 +40,9 @@ USED: dict[str, tuple[str, ...]] = {
     "advance_schedules": BY_NAME,
     "drop_schedule": BY_NAME,
     "lock_queue_of_keys": ("queues_pkey",),
-    "admit_waiting": ("dirty_keys_queue", "jobs_waiting_for_key", "jobs_slot", "watermarks_pkey"),
+    "admit_waiting": ("dirty_keys_queue", "jobs_waiting_for_key", "jobs_key_slot", "watermarks_pkey"),
     "queues_with_dirty_keys": ("dirty_keys_queue",),
-    "mark_free_keys": ("jobs_waiting_for_key", "jobs_slot"),
+    "mark_free_keys": ("jobs_waiting_for_key", "jobs_key_slot"),
     "admit": ("jobs_due", "jobs_pkey", "watermarks_pkey"),
     "has_work": ("jobs_pending", "jobs_due"),
     "raise_watermarks": ("jobs_pending", "watermarks_pkey", "meters_pkey"),
@@ -75,7 +75,7 @@ USED: dict[str, tuple[str, ...]] = {
         "quotas_pkey",
         "watermarks_pkey",
         "leases_pkey",
-        "buckets_pkey",
+        "token_buckets_pkey",
         "claims_runner",
         "dirty_keys_queue",
     ),
@@ -85,8 +85,8 @@ USED: dict[str, tuple[str, ...]] = {
     "tenants": ("jobs_tenant_queue",),
     "claim_best": ("jobs_pending", "leases_pkey"),
     "claim_candidates": (*BY_ID, "leases_pkey"),
-    "throttled": ("jobs_slot",),
-    "lock_buckets": ("buckets_pkey",),
+    "throttled": ("jobs_key_slot",),
+    "lock_token_buckets": ("token_buckets_pkey",),
     "count_quotas": ("claims_runner", "quotas_pkey"),
     "trim_quotas": ("claims_runner", "quotas_pkey"),
     "drop_quotas": ("claims_runner", "leases_pkey"),
@@ -140,7 +140,7 @@ SELECT gen_random_uuid(), 'default', 't', '{}', CASE WHEN n % 10 = 0 THEN 'pendi
     CASE WHEN n % 10 = 0 THEN n / 10 END
 FROM generate_series(1, 30000) AS n;
 INSERT INTO windlass.dirty_keys (queue, key)
-    SELECT 'default', concurrency_key FROM windlass.jobs WHERE slot IS NOT NULL;
+    SELECT 'default', concurrency_key FROM windlass.jobs WHERE key_slot IS NOT NULL;
 INSERT INTO windlass.schedules (name, declared, changed, paused, created_at, next_at, missed, skipped, revision)
     SELECT 's' || n, '{}', '{}', false, n, n % 100, 0, 0, 0 FROM generate_series(1, 10000) AS n;
 INSERT INTO windlass.dependencies (parent, child)

@@ -21,7 +21,7 @@ OVER = {
         INSERT INTO windlass.idempotency_keys SELECT 'q', n, gen_random_uuid(), 1 FROM generate_series(1, 50) AS n
     """,
     "result_waits": "INSERT INTO windlass.result_waits SELECT gen_random_uuid(), 'c', 1 FROM generate_series(1, 50)",
-    "buckets": "INSERT INTO windlass.buckets SELECT 'q', n, 0, 1, 1, 1 FROM generate_series(1, 50) AS n",
+    "token_buckets": "INSERT INTO windlass.token_buckets SELECT 'q', n, 0, 1, 1, 1 FROM generate_series(1, 50) AS n",
 }
 
 

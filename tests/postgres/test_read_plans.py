@@ -36,10 +36,10 @@ NAMED: dict[str, tuple[str, ...]] = {
     "prune_samples": ("samples_pkey",),
     "prune_queue_depths": ("queue_depths_pkey",),
     "sort_key": ("jobs_pkey",),
-    "queue_position": ("jobs_pending", "jobs_tenant_queue", "jobs_waiting_for_key", "claims_runner", "jobs_slot"),
+    "queue_position": ("jobs_pending", "jobs_tenant_queue", "jobs_waiting_for_key", "claims_runner", "jobs_key_slot"),
     "waiting_tenants": ("jobs_tenant_queue",),
     "longest_running": ("claims_runner",),
-    "slot_holders": ("jobs_slot",),
+    "key_slot_holders": ("jobs_key_slot",),
 }
 LISTED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({}, ("jobs_pkey", "history_day_00_pkey", "history_dead_pkey")),

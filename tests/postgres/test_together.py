@@ -62,8 +62,8 @@ async def test_no_measurement_is_lost(crowd: list[Store]) -> None:
     await asyncio.gather(*work)
     found = {meter.type: meter for meter in (await crowd[0].stats.recent(SECOND)).meters}
     assert [found[f"t{i}"].completed for i in range(6)] == [3 * MANY] + [MANY] * 5
-    assert found["t0"].wait.buckets == {0: 3 * MANY}
-    assert found["t3"].run.buckets == {5: 2 * MANY}
+    assert found["t0"].wait.bins == {0: 3 * MANY}
+    assert found["t3"].run.bins == {5: 2 * MANY}
 
 
 async def test_notes_of_one_job_from_many_callers_are_all_kept(crowd: list[Store]) -> None:

@@ -11,7 +11,7 @@ import redis
 from tests.support.redis_books import claim_head
 from windlass.core.status import WAITING
 from windlass.store.redis.records.keys import KeyMap
-from windlass.store.redis.records.record import NO_SLOT, Flag, Letter, Record, unpack
+from windlass.store.redis.records.record import NO_KEY_SLOT, Flag, Letter, Record, unpack
 from windlass.store.redis.store import RedisStore
 
 LEVEL = 32767
@@ -50,7 +50,7 @@ BY_MEMBER = (
     "tenant_queues",
     "by_status",
     "waiting_for_key",
-    "slots",
+    "key_slots",
     "parked",
     "throttled",
     "drop_times",
@@ -129,8 +129,8 @@ def _places(record: Record) -> Iterator[Place]:
         yield "failures", id_, record.updated_at
     if record.finished:
         yield "drop_times", id_, None
-    if record.slot != NO_SLOT:
-        yield "slots", line + struct.pack(">H", record.slot) + id_, None
+    if record.key_slot != NO_KEY_SLOT:
+        yield "key_slots", line + struct.pack(">H", record.key_slot) + id_, None
     if record.expires_at and record.status in WAITING:
         yield "expiring", id_, record.expires_at
     if letter == Letter.RUNNING and record.flags & Flag.CANCEL_REQUESTED:
@@ -161,6 +161,8 @@ def _loose(keys: QueueKeys, records: Iterable[Record]) -> list[str]:
         if digest is not None and not record.finished and holders.get(digest) != record.id:
             wrong.append(f"{record.id} lives, and does not have its key")
     two = Counter(
-        (record.fields.concurrency_digest, record.slot) for record in jobs.values() if record.slot != NO_SLOT
+        (record.fields.concurrency_digest, record.key_slot)
+        for record in jobs.values()
+        if record.key_slot != NO_KEY_SLOT
     )
     return wrong + [f"{count} in slot {place}" for place, count in two.items() if count > 1]

@@ -95,14 +95,14 @@ async def test_all_windows_that_are_over_are_cleared_by_one_prune(
     assert server.execute("KEYS", "*{default}:idempotency_keys") == []
 
 
-async def test_buckets_of_keys_that_are_full_again_go_as_fast_as_others_come(
+async def test_token_buckets_of_keys_that_are_full_again_go_as_fast_as_others_come(
     store: RedisStore, server: RedisServer, clock: ManualClock
 ) -> None:
     rate = parse_rate("10/s", "r")
     for turn in range(20):
         await run(store, [new_job(concurrency_key=f"{turn} {n}", key_rate=rate) for n in range(100)])
         clock.advance(2 * SECOND)
-    assert entries(server, "buckets") < 1_000
+    assert entries(server, "token_buckets") < 1_000
 
 
 async def test_very_many_tenants_of_unknown_types_do_not_make_a_claim_long(

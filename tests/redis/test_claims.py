@@ -144,13 +144,13 @@ async def test_hundreds_of_throttled_jobs_do_not_hide_those_that_can_start(
     assert [job.id for job in await runner.claim()] == [plain]
 
 
-async def test_buckets_that_are_full_again_go(store: RedisStore, clock: ManualClock) -> None:
+async def test_token_buckets_that_are_full_again_go(store: RedisStore, clock: ManualClock) -> None:
     for i in range(300):
         await enqueue_one(store, concurrency_key=f"k{i}", key_rate=TEN)
     runner = await new_runner(store)
     for _ in range(3):
         await runner.claim()
-    (key,) = store._access.server.keys.of_queue("default", ("buckets",))
+    (key,) = store._access.server.keys.of_queue("default", ("token_buckets",))
     wire = store._access.server.wire
     assert await wire.command("HLEN", key, seconds=5) == 300
     clock.advance(SECOND)

@@ -1,4 +1,4 @@
-"""Buckets and rate checks are computed in a script just as in core, to the last unit."""
+"""Token buckets and rate checks are computed in a script just as in core, to the last unit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.redis.lua import run
-from windlass.core.flow.rate import MAX_TOKENS, Bucket, Rate, ready_at, refilled
-from windlass.core.flow.rate_check import JobOrder, RateBuckets, RateDecision, StartCost, Throttled, check_rates
+from windlass.core.flow.rate import MAX_TOKENS, Rate, TokenBucket, ready_at, refilled
+from windlass.core.flow.rate_check import JobOrder, RateDecision, StartCost, Throttled, TokenBuckets, check_rates
 from windlass.core.moments import DAY, SECOND, Micros
 
 EXACT = 2**53
@@ -24,31 +24,31 @@ passed = st.one_of(st.integers(-20 * SECOND, 20 * SECOND), st.integers(0, 40 * 3
 
 
 @st.composite
-def buckets(draw: st.DrawFn, rate: Rate) -> Bucket:
-    """What a bucket of this rate, or of another, may have been."""
+def token_buckets(draw: st.DrawFn, rate: Rate) -> TokenBucket:
+    """What a token bucket of this rate, or of another, may have been."""
     other = draw(st.one_of(st.just(rate), rates))
     credit = draw(st.integers(0, other.burst * other.period))
-    return Bucket(credit, other.period, NOW - draw(passed))
+    return TokenBucket(credit, other.period, NOW - draw(passed))
 
 
 @st.composite
-def refills(draw: st.DrawFn) -> tuple[Rate, Bucket, int]:
-    """A bucket, its rate and how many tokens are wanted."""
+def refills(draw: st.DrawFn) -> tuple[Rate, TokenBucket, int]:
+    """A token bucket, its rate and how many tokens are wanted."""
     rate = draw(rates)
-    return rate, draw(buckets(rate)), draw(tokens)
+    return rate, draw(token_buckets(rate)), draw(tokens)
 
 
-def split(bucket: Bucket | None) -> dict[str, int] | None:
+def split(token_bucket: TokenBucket | None) -> dict[str, int] | None:
     """As scripts have it."""
-    if bucket is None:
+    if token_bucket is None:
         return None
-    whole, part = divmod(bucket.credit, bucket.period)
-    return {"whole": whole, "part": part, "period": bucket.period, "at": bucket.at}
+    whole, part = divmod(token_bucket.credit, token_bucket.period)
+    return {"whole": whole, "part": part, "period": token_bucket.period, "at": token_bucket.at}
 
 
-def joined(found: dict[str, Any]) -> Bucket:
+def joined(found: dict[str, Any]) -> TokenBucket:
     """As core has it."""
-    return Bucket(
+    return TokenBucket(
         int(found["whole"]) * int(found["period"]) + int(found["part"]), int(found["period"]), int(found["at"])
     )
 
@@ -64,8 +64,8 @@ def same_moment(found: float, meant: Micros) -> bool:
 
 
 @given(refills())
-def test_a_bucket_is_refilled_as_in_core(case: tuple[Rate, Bucket, int]) -> None:
-    rate, bucket, wanted = case
+def test_a_token_bucket_is_refilled_as_in_core(case: tuple[Rate, TokenBucket, int]) -> None:
+    rate, token_bucket, wanted = case
     found, moment = run(
         """
         --! uses: token_bucket
@@ -73,11 +73,11 @@ def test_a_bucket_is_refilled_as_in_core(case: tuple[Rate, Bucket, int]) -> None
         return cmsgpack.pack({full, ready_at(full, given[1], given[4])})
         """.replace("        ", ""),
         table(rate),
-        split(bucket),
+        split(token_bucket),
         NOW,
         wanted,
     )
-    meant = refilled(bucket, rate, NOW)
+    meant = refilled(token_bucket, rate, NOW)
     assert joined(found) == meant
     assert same_moment(moment, ready_at(meant, rate, wanted))
 
@@ -92,7 +92,7 @@ def place(text: JobOrder) -> str:
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> tuple[list[StartCost], RateBuckets]:
+def queues(draw: st.DrawFn) -> tuple[list[StartCost], TokenBuckets]:
     """Jobs in a line, and what there is to be spent."""
     own = draw(st.one_of(st.none(), rates, st.builds(Rate, st.integers(1, 5), periods, st.integers(1, 9))))
     keyed = st.builds(Rate, st.integers(1, 5), st.just(SECOND), st.integers(1, 9))
@@ -107,16 +107,16 @@ def queues(draw: st.DrawFn) -> tuple[list[StartCost], RateBuckets]:
             costs.append(StartCost(at, cost, key, draw(st.one_of(st.just(of_keys[key]), keyed))))
         else:
             costs.append(StartCost(at, cost))
-    kept = {key: draw(buckets(of_keys[key])) for key in KEYS if draw(st.booleans())}
-    mine = draw(buckets(own)) if own is not None and draw(st.booleans()) else None
-    return sorted(costs, key=lambda each: each.order), RateBuckets(own, mine, kept, aside)
+    kept = {key: draw(token_buckets(of_keys[key])) for key in KEYS if draw(st.booleans())}
+    mine = draw(token_buckets(own)) if own is not None and draw(st.booleans()) else None
+    return sorted(costs, key=lambda each: each.order), TokenBuckets(own, mine, kept, aside)
 
 
 CHARGE = """
 --! uses: rate_check
-local charges, rate, own, buckets, throttled_by_key, now = unpack(given, 1, 6)
+local charges, rate, own, token_buckets, throttled_by_key, now = unpack(given, 1, 6)
 local session = open_rate_session(now, rate or nil, own or nil)
-function session.bucket_of(key) return buckets[key] end
+function session.token_bucket_of(key) return token_buckets[key] end
 function session.throttled_of(key, from, to)
   local found = {}
   for _, each in ipairs(throttled_by_key[key] or {}) do
@@ -136,27 +136,27 @@ local spent_from = {}
 for key, plan in pairs(session.plans) do
   if plan.rate then spent_from[#spent_from + 1] = {key, plan.now, plan.rate.burst} end
 end
-return cmsgpack.pack({paid, throttled, stopped, session.paid and {session.queue_bucket} or {}, spent_from})
+return cmsgpack.pack({paid, throttled, stopped, session.paid and {session.queue_token_bucket} or {}, spent_from})
 """
 
 
 @given(queues())
-def test_a_rate_check_costs_what_it_does_in_core(case: tuple[list[StartCost], RateBuckets]) -> None:
-    costs, buckets = case
+def test_a_rate_check_costs_what_it_does_in_core(case: tuple[list[StartCost], TokenBuckets]) -> None:
+    costs, token_buckets = case
     asides = {
         key: [[place(each.order), each.until, each.cost] for each in sorted(all_)]
-        for key, all_ in buckets.throttled.items()
+        for key, all_ in token_buckets.throttled.items()
     }
     paid, aside, stopped, own, keys = run(
         CHARGE,
         [[place(each.order), each.cost, each.key, table(each.rate) or False] for each in costs],
-        table(buckets.rate) or False,
-        split(buckets.queue_bucket) or False,
-        {key: split(bucket) for key, bucket in buckets.key_buckets.items()},
+        table(token_buckets.rate) or False,
+        split(token_buckets.queue_token_bucket) or False,
+        {key: split(token_bucket) for key, token_bucket in token_buckets.key_token_buckets.items()},
         asides,
         NOW,
     )
-    _check(check_rates(costs, buckets, NOW), costs, (paid, aside, stopped, own, keys))
+    _check(check_rates(costs, token_buckets, NOW), costs, (paid, aside, stopped, own, keys))
 
 
 def _check(meant: RateDecision, costs: Sequence[StartCost], found: tuple[Any, ...]) -> None:
@@ -166,7 +166,7 @@ def _check(meant: RateDecision, costs: Sequence[StartCost], found: tuple[Any, ..
     assert [ids[each] for each, _ in aside] == list(meant.throttled)
     assert all(same_moment(moment, meant.throttled[ids[each]]) for each, moment in aside)
     assert (stopped == -1) if meant.until is None else same_moment(stopped, meant.until)
-    assert [joined(each) for each in own] == ([] if meant.queue_bucket is None else [meant.queue_bucket])
-    assert {key: (joined(bucket), burst) for key, bucket, burst in keys} == {
-        key: (bucket, rate.burst) for key, (bucket, rate) in meant.key_buckets.items()
+    assert [joined(each) for each in own] == ([] if meant.queue_token_bucket is None else [meant.queue_token_bucket])
+    assert {key: (joined(token_bucket), burst) for key, token_bucket, burst in keys} == {
+        key: (token_bucket, rate.burst) for key, (token_bucket, rate) in meant.key_token_buckets.items()
     }

@@ -1,4 +1,4 @@
-"""Buckets of keys are dropped when they are full."""
+"""Token buckets of keys are dropped when they are full."""
 
 import sqlite3
 from pathlib import Path
@@ -12,15 +12,15 @@ from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND
 
 
-def buckets(folder: Path) -> int:
+def token_buckets(folder: Path) -> int:
     """How many there are."""
     with sqlite3.connect(folder / "windlass.db") as connection:
-        ((found,),) = connection.execute("SELECT count(*) FROM windlass_buckets").fetchall()
+        ((found,),) = connection.execute("SELECT count(*) FROM windlass_token_buckets").fetchall()
     connection.close()
     return int(found)
 
 
-async def test_a_bucket_that_is_full_again_is_dropped(tmp_path: Path) -> None:
+async def test_a_token_bucket_that_is_full_again_is_dropped(tmp_path: Path) -> None:
     clock = ManualClock()
     store = sqlite_file_by_stdlib(tmp_path, clock)
     for key in ("quick", "slow"):
@@ -29,10 +29,10 @@ async def test_a_bucket_that_is_full_again_is_dropped(tmp_path: Path) -> None:
     runner = await new_runner(store)
     assert len(await runner.claim()) == 2
     await store.operator.prune(10)
-    assert buckets(tmp_path) == 2
+    assert token_buckets(tmp_path) == 2
     clock.advance(SECOND)
     await store.operator.prune(10)
-    assert buckets(tmp_path) == 1
+    assert token_buckets(tmp_path) == 1
     await store.close()
 
 

@@ -27,7 +27,7 @@ async def fill_lines(store: SqliteStore, blocked: int = BLOCKED, keys: int = KEY
         db.select(
             "WITH RECURSIVE n (value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM n LIMIT :jobs) "
             "INSERT INTO windlass_jobs (id, queue, type, payload, status, reason, sort_priority, rank, run_at, "
-            "max_attempts, created_at, updated_at, concurrency_key, slot) "
+            "max_attempts, created_at, updated_at, concurrency_key, key_slot) "
             "SELECT format('%08x', value), 'default', 'waiting', '{}', iif(value < :keys, 'running', 'blocked'), "
             "iif(value < :keys, NULL, 'waits for its concurrency key'), 0, value, value, 3, 0, 0, "
             "'key' || (value % :keys), iif(value < :keys, 0, NULL) FROM n",
@@ -70,7 +70,7 @@ async def test_a_look_at_keys_goes_by_their_two_indexes_and_sorts_nothing(
     if filled:
         await fill_lines(store, 2000, 20)
     found = await plan(store, *statement(name))
-    for index in ("windlass_jobs_waiting_for_key", "windlass_jobs_slot"):
+    for index in ("windlass_jobs_waiting_for_key", "windlass_jobs_key_slot"):
         assert any(f"{index} (queue=? AND concurrency_key=?" in step for step in found), found
     assert not [step for step in found if SORT in step or step.startswith(TABLES)], found
 

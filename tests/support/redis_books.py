@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from windlass.core.status import WAITING
-from windlass.store.redis.records.record import NO_SLOT, Flag, Letter, Record, unpack
+from windlass.store.redis.records.record import NO_KEY_SLOT, Flag, Letter, Record, unpack
 from windlass.store.redis.store import RedisStore
 
 LEVEL = 32767
@@ -58,7 +58,7 @@ class Books:
             "drop_times",
             "by_status",
             "waiting_for_key",
-            "slots",
+            "key_slots",
             "parked",
             "throttled",
             "children",
@@ -135,8 +135,8 @@ def _add_others(places: Places, r: Record) -> None:
         places["by_status"].add(bytes([r.letter]) + id_)
     if r.letter in (Letter.FAILED, Letter.DEAD):
         places["failures"].add((id_, float(r.updated_at)))
-    if r.slot != NO_SLOT:
-        places["slots"].add((r.fields.concurrency_digest or "").encode() + struct.pack(">H", r.slot) + id_)
+    if r.key_slot != NO_KEY_SLOT:
+        places["key_slots"].add((r.fields.concurrency_digest or "").encode() + struct.pack(">H", r.key_slot) + id_)
     if r.fields.parent:
         places["children"].add(r.fields.parent.encode() + id_)
     if r.letter == Letter.RUNNING and r.flags & Flag.CANCEL_REQUESTED:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.test_why import CREW, NOW, around, job, limited, moment
-from windlass.core.flow.rate import Bucket, parse_rate
+from windlass.core.flow.rate import TokenBucket, parse_rate
 from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.moments import SECOND
 from windlass.core.stats.meter import INTERVAL, histogram, interval_of
@@ -102,7 +102,7 @@ def test_more_before_it_than_are_counted_give_only_an_earliest() -> None:
 
 def test_a_rate_lets_it_start_only_when_those_before_it_have_paid() -> None:
     queue = limited(rate_limit=parse_rate("1/s", "rate"))
-    found = estimate(behind(99, queue=queue, queue_bucket=Bucket(0, SECOND, NOW)))
+    found = estimate(behind(99, queue=queue, queue_token_bucket=TokenBucket(0, SECOND, NOW)))
     assert seconds(found.earliest) == 100
     assert "its rate limit lets it start no sooner" in (found.basis or "")
 

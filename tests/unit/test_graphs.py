@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from windlass.client.graphs.edges import MAX_DIRECT
-from windlass.core.graphs.ids import MAX_JOINS, MAX_NODES, SLOTS, join_id, map_id, node_id, node_number
+from windlass.core.graphs.ids import INDEXES, MAX_JOINS, MAX_NODES, join_id, map_id, node_id, node_number
 from windlass.core.graphs.rules import (
     NodeEnd,
     is_unmet,
@@ -77,7 +77,7 @@ def test_ids_of_nodes_and_their_joins_sort_in_the_order_of_the_graph() -> None:
 
 
 def test_every_index_of_the_largest_graph_fits() -> None:
-    assert MAX_NODES * SLOTS <= 1 << 20
+    assert MAX_NODES * INDEXES <= 1 << 20
     assert -(-MAX_NODES // MAX_DIRECT) <= MAX_JOINS, "joins of a node that waits for all others"
 
 

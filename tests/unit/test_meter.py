@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from windlass.core.moments import DAY, SECOND
-from windlass.core.stats.meter import INTERVAL, Histogram, Meter, Recent, bucket, histogram, interval_of, middle
+from windlass.core.stats.meter import INTERVAL, Histogram, Meter, Recent, bin_of, histogram, interval_of, middle
 from windlass.store.rows import merged_histogram
 
 TIMES = some.integers(0, 400 * DAY)
@@ -17,22 +17,22 @@ NOW = interval_of(1_700_000_000 * SECOND) + 4 * SECOND
 
 @given(TIMES)
 def test_the_middle_of_a_bucket_is_within_a_sixteenth_of_every_value_in_it(value: int) -> None:
-    assert abs(middle(bucket(value)) - value) <= value / 16
+    assert abs(middle(bin_of(value)) - value) <= value / 16
 
 
 @given(TIMES, TIMES)
 def test_buckets_are_in_the_order_of_their_values(one: int, other: int) -> None:
     low, high = sorted((one, other))
-    assert bucket(low) <= bucket(high)
+    assert bin_of(low) <= bin_of(high)
 
 
 def test_no_bucket_is_left_out() -> None:
-    assert sorted({bucket(value) for value in range(2**12)}) == list(range(bucket(2**12 - 1) + 1))
+    assert sorted({bin_of(value) for value in range(2**12)}) == list(range(bin_of(2**12 - 1) + 1))
 
 
 @pytest.mark.parametrize("value", [-1, -(10**9)])
 def test_a_clock_that_was_set_back_counts_as_no_time(value: int) -> None:
-    assert bucket(value) == 0
+    assert bin_of(value) == 0
 
 
 @given(some.lists(TIMES, min_size=1, max_size=200), some.floats(0, 1))

@@ -4,11 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.flow.slots import assign_slots, keeps_slot, key_position, or_waiting_for_key, slot_after
+from windlass.core.flow.key_slots import (
+    assign_key_slots,
+    keeps_key_slot,
+    key_position,
+    key_slot_after,
+    or_waiting_for_key,
+)
 from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY, JobChange, Timing
 from windlass.core.jobs.job import NewJob
 from windlass.core.status import FINISHED, Status
-from windlass.store.sqlite.limits.key_queue import NO_SLOTS, KeyUse, SlotAssignment, assign, key_queues_of
+from windlass.store.sqlite.limits.key_queue import NO_KEY_SLOTS, KeySlotAssignment, KeyUse, assign, key_queues_of
 
 LIMITS = st.lists(st.none() | st.integers(1, 6), max_size=12)
 TAKEN = st.sets(st.integers(0, 8), max_size=8)
@@ -32,19 +38,19 @@ TAKEN = st.sets(st.integers(0, 8), max_size=8)
 def test_the_first_in_line_get_what_their_limits_leave(
     taken: list[int], limits: list[int | None], slots: list[int]
 ) -> None:
-    assert assign_slots(taken, limits) == slots
+    assert assign_key_slots(taken, limits) == slots
 
 
 @given(TAKEN, LIMITS)
 def test_slots_are_new_and_no_first_job_left_waiting_could_have_one(
     taken: set[int], limits: list[int | None]
 ) -> None:
-    slots = assign_slots(taken, limits)
+    slots = assign_key_slots(taken, limits)
     held = taken | set(slots)
     assert len(held) == len(taken) + len(slots)
     for earlier, limit in enumerate(limits[: len(slots)]):
         assert len(taken) + earlier < (limit or 1)
-    assert assign_slots(held, limits[len(slots) :]) == []
+    assert assign_key_slots(held, limits[len(slots) :]) == []
 
 
 @given(TAKEN, LIMITS, st.integers(1, 5))
@@ -53,12 +59,12 @@ def test_a_line_that_is_looked_at_in_portions_comes_out_alike(
 ) -> None:
     held, slots = set(taken), list[int]()
     while True:
-        given_now = assign_slots(held, limits[len(slots) : len(slots) + portion])
+        given_now = assign_key_slots(held, limits[len(slots) : len(slots) + portion])
         slots += given_now
         held |= set(given_now)
         if len(given_now) < portion:
             break
-    assert slots == assign_slots(taken, limits)
+    assert slots == assign_key_slots(taken, limits)
 
 
 def test_strict_order_ignores_priority_and_goes_by_being_due() -> None:
@@ -69,10 +75,10 @@ def test_strict_order_ignores_priority_and_goes_by_being_due() -> None:
 
 @pytest.mark.parametrize("strict", [None, False, True])
 def test_what_goes_on_keeps_its_slot_and_what_ends_does_not(strict: bool | None) -> None:
-    assert keeps_slot(Status.PENDING, strict)
-    assert not any(keeps_slot(status, strict) for status in FINISHED)
+    assert keeps_key_slot(Status.PENDING, strict)
+    assert not any(keeps_key_slot(status, strict) for status in FINISHED)
     for status in (Status.FAILED, Status.SCHEDULED, Status.BLOCKED):
-        assert keeps_slot(status, strict) is bool(strict)
+        assert keeps_key_slot(status, strict) is bool(strict)
 
 
 def test_only_what_is_due_and_has_a_key_and_no_slot_goes_to_the_line() -> None:
@@ -103,7 +109,7 @@ def test_only_what_is_due_and_has_a_key_and_no_slot_goes_to_the_line() -> None:
 def test_another_queue_or_a_later_time_gives_the_slot_up(
     status: Status, change: JobChange, moves: bool, after: int | None
 ) -> None:
-    assert slot_after(0, Timing(status, None, 5, 7), change, moves) == after
+    assert key_slot_after(0, Timing(status, None, 5, 7), change, moves) == after
 
 
 def job(id_: str, key: str | None = "k", priority: int = 0) -> NewJob:
@@ -113,15 +119,15 @@ def job(id_: str, key: str | None = "k", priority: int = 0) -> NewJob:
 def test_newcomers_at_a_free_key_sit_down_in_the_order_of_the_line() -> None:
     jobs = [job("a"), job("b", priority=1), job("c", "other"), job("d", None)]
     assert key_queues_of(jobs) == {("default", "k"), ("default", "other")}
-    assert assign([(each, 1) for each in jobs], {}) == SlotAssignment({"b": 0, "c": 0}, [])
+    assert assign([(each, 1) for each in jobs], {}) == KeySlotAssignment({"b": 0, "c": 0}, [])
 
 
 def test_new_jobs_rank_behind_those_that_wait_already() -> None:
     line = ("default", "k")
-    assert assign([(job("b"), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == NO_SLOTS
-    assert assign([(job("b"), 5)], {line: KeyUse((0,), None)}) == NO_SLOTS
+    assert assign([(job("b"), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == NO_KEY_SLOTS
+    assert assign([(job("b"), 5)], {line: KeyUse((0,), None)}) == NO_KEY_SLOTS
 
 
 def test_a_newcomer_that_is_first_in_a_line_is_told() -> None:
     line = ("default", "k")
-    assert assign([(job("b", priority=1), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == SlotAssignment({}, [line])
+    assert assign([(job("b", priority=1), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == KeySlotAssignment({}, [line])

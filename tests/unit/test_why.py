@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.core.flow.queue import Queue, QueueSettings
-from windlass.core.flow.rate import Bucket, parse_rate
+from windlass.core.flow.rate import TokenBucket, parse_rate
 from windlass.core.ids import new_id
 from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
 from windlass.core.jobs.job import Job, JobError, Progress
@@ -143,23 +143,23 @@ def test_a_limit_names_its_holders() -> None:
 
 def test_a_rate_says_when_tokens_come() -> None:
     queue = limited(rate_limit=parse_rate("1/m", "rate"))
-    empty = Bucket(0, 60 * SECOND, NOW - 20 * SECOND)
-    why = explain(around(job(), queue=queue, queue_bucket=empty))
+    empty = TokenBucket(0, 60 * SECOND, NOW - 20 * SECOND)
+    why = explain(around(job(), queue=queue, queue_token_bucket=empty))
     assert (why.first.code, why.first.until) == ("rate_limit", moment(40))
     assert why.earliest == moment(40)
-    assert codes(around(job(), queue=queue)) == ["next"], "a bucket that nobody has used is full"
+    assert codes(around(job(), queue=queue)) == ["next"], "a token bucket that nobody has used is full"
 
 
 def test_a_job_that_costs_more_waits_for_more() -> None:
     queue = limited(rate_limit=parse_rate("1/s burst 10", "rate"))
-    bucket = Bucket(2 * SECOND, SECOND, NOW)
-    why = explain(around(job(rate_cost=5), queue=queue, queue_bucket=bucket))
+    token_bucket = TokenBucket(2 * SECOND, SECOND, NOW)
+    why = explain(around(job(rate_cost=5), queue=queue, queue_token_bucket=token_bucket))
     assert why.first.until == moment(3)
 
 
 def test_a_rate_of_its_key_says_when() -> None:
     its = job(concurrency_key="k", key_rate="1/m")
-    why = explain(around(its, key_bucket=Bucket(0, 60 * SECOND, NOW)))
+    why = explain(around(its, key_token_bucket=TokenBucket(0, 60 * SECOND, NOW)))
     assert (why.first.code, why.first.until) == ("key_rate", moment(60))
 
 

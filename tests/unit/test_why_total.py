@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.flow.queue import Queue, QueueSettings
-from windlass.core.flow.rate import Bucket, Rate
+from windlass.core.flow.rate import Rate, TokenBucket
 from windlass.core.ids import new_id
 from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
 from windlass.core.jobs.job import Job, JobError, Progress
@@ -24,7 +24,7 @@ counts = st.builds(Count, st.integers(0, 20_000), st.booleans())
 rates = st.builds(
     Rate, st.integers(1, 10**6), st.integers(1, 86_400).map(lambda s: s * SECOND), st.integers(1, 10**6)
 )
-buckets = st.builds(Bucket, st.integers(-(10**12), 10**12), st.integers(1, DAY), moments)
+token_buckets = st.builds(TokenBucket, st.integers(-(10**12), 10**12), st.integers(1, DAY), moments)
 holders = st.lists(
     st.builds(Holder, st.just(ID), st.sampled_from(Status), moments, moments, st.none() | st.just("r")), max_size=5
 ).map(tuple)
@@ -90,8 +90,8 @@ circumstances = st.builds(
     ),
     runners=holders,
     holders=holders,
-    queue_bucket=st.none() | buckets,
-    key_bucket=st.none() | buckets,
+    queue_token_bucket=st.none() | token_buckets,
+    key_token_bucket=st.none() | token_buckets,
     workers=st.builds(
         WorkerSummary,
         alive=st.integers(0, 3),

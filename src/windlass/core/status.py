@@ -34,7 +34,7 @@ MOVES: dict[Status, dict[Status, str]] = {
         Status.CANCELLED: "cancel, expire, replace",
     },
     Status.BLOCKED: {
-        Status.PENDING: "unpark, parents completed, slot free",
+        Status.PENDING: "unpark, parents completed, key slot free",
         Status.SCHEDULED: "change, parents completed with a delay",
         Status.CANCELLED: "cancel, expire, replace, a parent ended otherwise",
     },

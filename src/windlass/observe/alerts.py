@@ -102,7 +102,7 @@ def _slow_starts(recent: Recent) -> Iterator[Alert]:
 
 def _slow_share(recent: Recent) -> float:
     waits = recent.total().wait
-    slow = sum(number for bucket, number in waits.buckets.items() if middle(bucket) > SLOW_START)
+    slow = sum(number for bin_number, number in waits.bins.items() if middle(bin_number) > SLOW_START)
     return slow / max(1, waits.count)
 
 

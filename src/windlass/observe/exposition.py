@@ -36,7 +36,7 @@ def _family(family: Family, openmetrics: bool) -> Iterator[str]:
 
 def _histogram(name: str, labels: str, bounds: list[str], timing: Timing) -> Iterator[str]:
     begin, count = f"{name}_bucket{{{labels}{',' if labels else ''}", 0
-    for bound, found in zip(bounds, timing.buckets, strict=True):
+    for bound, found in zip(bounds, timing.bins, strict=True):
         count += found
         yield f"{begin}{bound}}} {count}"
     yield f"{name}_count{_braces(labels)} {count}"

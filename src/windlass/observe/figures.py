@@ -35,7 +35,7 @@ def _micros(seconds: Sequence[float]) -> tuple[Micros, ...]:
 
 
 _RUN, _WAIT, _CALL = _micros(RUN_SECONDS), _micros(WAIT_SECONDS), _micros(CALL_SECONDS)
-# A histogram is its buckets, one more for what is longer, and the sum.
+# A histogram is its bins, one more for what is longer, and the sum.
 _RUN_AT = len(COUNTERS)
 _WAIT_AT = _RUN_AT + len(_RUN) + 2
 _ROW_WORDS = _WAIT_AT + len(_WAIT) + 2

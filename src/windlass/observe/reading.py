@@ -37,7 +37,7 @@ CALL_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 class Timing(msgspec.Struct):
     """A histogram: values up to each bound and above the last, and the sum of all."""
 
-    buckets: list[int]
+    bins: list[int]
     micros: Micros
     """The sum. A sum of seconds could fall when a runner ends, since it is added up in another order."""
 
@@ -48,14 +48,14 @@ class Timing(msgspec.Struct):
 
     @property
     def count(self) -> int:
-        return sum(self.buckets)
+        return sum(self.bins)
 
     def copy(self) -> "Timing":
-        return Timing(self.buckets, self.micros)
+        return Timing(self.bins, self.micros)
 
     def add(self, other: "Timing") -> None:
         """Both together."""
-        self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
+        self.bins = [mine + theirs for mine, theirs in zip(self.bins, other.bins, strict=True)]
         self.micros += other.micros
 
 

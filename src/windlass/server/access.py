@@ -16,7 +16,7 @@ import msgspec
 from starlette.requests import Request
 
 from windlass.client.app import App
-from windlass.core.flow.rate import Bucket, Rate, full, refilled, spent, wait_for
+from windlass.core.flow.rate import Rate, TokenBucket, full, refilled, spent, wait_for
 from windlass.core.moments import SECOND, Micros
 from windlass.core.tokens import Scope, Token, digest_of, id_of
 from windlass.errors import ConfigError, StoreUnavailable
@@ -50,26 +50,26 @@ class RateLimiter:
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._token_buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def wait(self, key: str) -> Micros:
         """How long this key has to wait; 0: not at all."""
-        return wait_for(self._bucket(key), self._rate, 1)
+        return wait_for(self._token_bucket(key), self._rate, 1)
 
     def spend(self, key: str) -> Micros:
         """Count one call and return 0, or return how long it has to wait."""
-        bucket = self._bucket(key)
-        if (wait := wait_for(bucket, self._rate, 1)) > 0:
+        token_bucket = self._token_bucket(key)
+        if (wait := wait_for(token_bucket, self._rate, 1)) > 0:
             return wait
-        self._buckets[key] = spent(bucket, 1)
-        self._buckets.move_to_end(key)
-        if len(self._buckets) > MAX_KNOWN:
-            self._buckets.popitem(last=False)
+        self._token_buckets[key] = spent(token_bucket, 1)
+        self._token_buckets.move_to_end(key)
+        if len(self._token_buckets) > MAX_KNOWN:
+            self._token_buckets.popitem(last=False)
         return 0
 
-    def _bucket(self, key: str) -> Bucket:
+    def _token_bucket(self, key: str) -> TokenBucket:
         now = since_boot()
-        return refilled(self._buckets.get(key) or full(self._rate, now), self._rate, now)
+        return refilled(self._token_buckets.get(key) or full(self._rate, now), self._rate, now)
 
 
 class Access:

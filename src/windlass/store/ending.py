@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.core.flow.slots import keeps_slot
+from windlass.core.flow.key_slots import keeps_key_slot
 from windlass.core.jobs.admission import EXPIRED, spoils
 from windlass.core.jobs.outcome import LOST, UNSTARTED, Ending, Settlement, after_crash
 from windlass.core.moments import Micros
@@ -37,7 +37,7 @@ class Running(msgspec.Struct, frozen=True):
 
     def frees(self, status: Status) -> bool:
         """Whether this ending frees a slot of its concurrency key."""
-        return self.concurrency_key is not None and not keeps_slot(status, self.key_strict)
+        return self.concurrency_key is not None and not keeps_key_slot(status, self.key_strict)
 
 
 def ending_of(job: Running, ended: RunnerEnd) -> Ending:

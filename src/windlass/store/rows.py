@@ -10,7 +10,7 @@ from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_va
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.jobs.version import version_of
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
-from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter, merge
+from windlass.core.stats.meter import COUNTERS, Bins, Histogram, Meter, merge
 from windlass.core.status import FINISHED, Status
 from windlass.store.records import FailureKey, JobEnd, Note, WorkerInfo
 
@@ -214,8 +214,8 @@ def to_worker(info: str, started_at: Micros, beat_at: Micros, running: int) -> W
     return msgspec.structs.replace(info_of(info), running=running, **times)
 
 
-_buckets = msgspec.json.Decoder(Buckets)
-_many_buckets = msgspec.json.Decoder(list[Buckets])
+_buckets = msgspec.json.Decoder(Bins)
+_many_buckets = msgspec.json.Decoder(list[Bins])
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -223,7 +223,7 @@ def meter_values(start: Micros, meter: Meter) -> dict[str, Any]:
     """A meter's values by column."""
     values: dict[str, Any] = {name: getattr(meter, name) for name in ("queue", "type", *COUNTERS)}
     for name in ("wait", "run"):
-        values[name] = msgspec.json.encode(getattr(meter, name).buckets).decode()
+        values[name] = msgspec.json.encode(getattr(meter, name).bins).decode()
     return {"interval_start": start, **values}
 
 
@@ -258,7 +258,7 @@ def merged_histogram(stored: str) -> Histogram:
     try:
         return merge(_many_buckets.decode(stored))
     except UNREADABLE:
-        return merge(histogram_of(each).buckets for each in _OBJECT.findall(stored))
+        return merge(histogram_of(each).bins for each in _OBJECT.findall(stored))
 
 
 PER_JOB = ("id", "payload", "idempotency_key", "concurrency_key")

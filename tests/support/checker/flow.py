@@ -59,7 +59,7 @@ def too_fast(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Fo
 
 
 def _faster(rate: Rate, alike: Iterable[dict[str, Any]], whose: str) -> Iterator[Found]:
-    """A bucket that leaks at the rate must never run over: the same as counting in every window there is."""
+    """A token bucket that leaks at the rate must never run over: the same as counting in every window there is."""
     starts = [(span.start, job.get("rate_cost") or 1, job["id"]) for job in alike for span in spans(job)]
     level, before = 0, 0
     for at, cost, job in sorted(starts):

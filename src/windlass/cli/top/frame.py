@@ -128,7 +128,7 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
     )
 
 
-def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
+def _queue_row(line: QueueLine, steps: int, *, blocked: bool) -> list[Text]:
     name = plain(line.queue)
     if line.paused:
         name.append(" (paused)", "yellow")
@@ -150,7 +150,7 @@ def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
             ),
         ),
         _time(line.oldest),
-        Text(spark(line.course, slots), "green"),
+        Text(spark(line.course, steps), "green"),
         Text(bars(line.hour), "green"),
     ]
 

@@ -16,7 +16,7 @@ from windlass.observe.alerts import Alert, AlertFacts, find_alerts
 from windlass.store.open import redact
 from windlass.store.records import WorkerInfo
 
-COURSE_SLOTS = 60
+COURSE_STEPS = 60
 HOUR_POINTS = 30
 MAX_FAILURES = 20
 
@@ -86,16 +86,16 @@ class Hour:
         self._read: tuple[Micros, Timeline, Recent] | None = None
 
     def read(self, app: App, now: Micros) -> tuple[Timeline, Recent]:
-        slot = interval_of(now)
-        if self._read is None or self._read[0] != slot:
+        interval = interval_of(now)
+        if self._read is None or self._read[0] != interval:
             length = HOUR / SECOND
-            self._read = slot, app.stats.timeline(length, points=HOUR_POINTS), app.stats.recent(length)
+            self._read = interval, app.stats.timeline(length, points=HOUR_POINTS), app.stats.recent(length)
         return self._read[1:]
 
 
 def gather(app: App, hour: Hour | None = None) -> Snapshot:
     """Read the store. No query scans the finished jobs."""
-    recent = app.stats.recent(COURSE_SLOTS * INTERVAL / SECOND)
+    recent = app.stats.recent(COURSE_STEPS * INTERVAL / SECOND)
     counts, workers = app.stats.counts(), app.workers.list()
     course, last_hour = (hour or Hour()).read(app, recent.now)
     queues = _queues(app, recent, counts.queues, course)
@@ -104,11 +104,11 @@ def gather(app: App, hour: Hour | None = None) -> Snapshot:
         at=to_datetime(recent.now),
         totals=counts.totals,
         per_second=recent.rate(RATE_WINDOW),
-        course=recent.completed_by_interval(COURSE_SLOTS),
+        course=recent.completed_by_interval(COURSE_STEPS),
         course_seconds=INTERVAL / SECOND,
         queues=queues,
         types=[
-            TypeLine(type=name, rates=recent_stats(part), course=part.completed_by_interval(COURSE_SLOTS))
+            TypeLine(type=name, rates=recent_stats(part), course=part.completed_by_interval(COURSE_STEPS))
             for name, part in sorted(recent.by(lambda meter: meter.type).items())
         ],
         workers=workers,
@@ -150,7 +150,7 @@ def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Tim
             jobs=jobs.get(queue.name, none),
             oldest=oldest.get(queue.name),
             rates=recent_stats(parts.get(queue.name, nothing)),
-            course=parts.get(queue.name, nothing).completed_by_interval(COURSE_SLOTS),
+            course=parts.get(queue.name, nothing).completed_by_interval(COURSE_STEPS),
             hour=_hour(hour, queue.name),
         )
         for queue in app.queues.list()

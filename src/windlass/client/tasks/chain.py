@@ -189,7 +189,7 @@ def chain(
 @overload
 def chain(first: Link, /, *links: Link) -> Chain[Any]: ...
 def chain(first: Link, /, *links: Link) -> Chain[Any]:
-    """Jobs one after the other: `chain(fetch.job(1), parse, store.job(PREVIOUS, bucket="x")).enqueue()`.
+    """Jobs one after the other: `chain(fetch.job(1), parse, store.job(PREVIOUS, folder="x")).enqueue()`.
 
     A link is a job, in which `PREVIOUS` stands for the result of the link before it, or a bare task, whose first
     parameter gets that result, or a group, whose members start together and may have `PREVIOUS`; the link after it

@@ -1,1 +1,1 @@
-"""Flow control: queues, rates, fairness, slots of concurrency keys."""
+"""Flow control: queues, rates, fairness, key slots."""

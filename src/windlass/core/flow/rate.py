@@ -14,7 +14,7 @@ from windlass.errors import InvalidOption
 MAX_TOKENS = 1_000_000
 MAX_PERIOD: Micros = DAY
 SET_BACK: Micros = 10 * SECOND
-"""A bucket dated this far in the future shows that the clock was set back: it is refilled from now."""
+"""A token bucket dated this far in the future shows that the clock was set back: it is refilled from now."""
 _PERIODS: dict[str, Micros] = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": DAY}
 _TEXT = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{0,9})\s*(s|m|h|d)(?:\s+burst\s+([0-9]{1,9}))?")
 _SHAPE = 'such as "10/s", "600/m", "1/h" or "10/s burst 50"'
@@ -55,7 +55,7 @@ def parse_rate(text: object, field: str) -> Rate:
     return rate
 
 
-class Bucket(msgspec.Struct, frozen=True):
+class TokenBucket(msgspec.Struct, frozen=True):
     """The tokens left of a rate, as `credit` in units of 1/`period`."""
 
     credit: int
@@ -68,35 +68,41 @@ class Bucket(msgspec.Struct, frozen=True):
         return max(0, self.credit // self.period)
 
 
-def full(rate: Rate, now: Micros) -> Bucket:
-    return Bucket(rate.burst * rate.period, rate.period, now)
+def full(rate: Rate, now: Micros) -> TokenBucket:
+    return TokenBucket(rate.burst * rate.period, rate.period, now)
 
 
-def refilled(bucket: Bucket, rate: Rate, now: Micros, outstanding: int = 0) -> Bucket:
-    """The bucket's content now, without room for `outstanding` tokens that were granted and may still be spent.
+def refilled(token_bucket: TokenBucket, rate: Rate, now: Micros, outstanding: int = 0) -> TokenBucket:
+    """The token bucket's content now, without room for `outstanding` tokens that were granted and may still be spent.
 
-    A clock that was set back adds nothing; a bucket of another rate keeps the tokens that fit.
+    A clock that was set back adds nothing; a token bucket of another rate keeps the tokens that fit.
     """
-    credit = bucket.credit if bucket.period == rate.period else bucket.credit // bucket.period * rate.period
-    credit += max(0, now - bucket.at) * rate.tokens
-    return Bucket(min(credit, max(0, rate.burst - outstanding) * rate.period), rate.period, max(now, bucket.at))
+    credit = (
+        token_bucket.credit
+        if token_bucket.period == rate.period
+        else token_bucket.credit // token_bucket.period * rate.period
+    )
+    credit += max(0, now - token_bucket.at) * rate.tokens
+    return TokenBucket(
+        min(credit, max(0, rate.burst - outstanding) * rate.period), rate.period, max(now, token_bucket.at)
+    )
 
 
-def spent(bucket: Bucket, tokens: int) -> Bucket:
-    return Bucket(bucket.credit - tokens * bucket.period, bucket.period, bucket.at)
+def spent(token_bucket: TokenBucket, tokens: int) -> TokenBucket:
+    return TokenBucket(token_bucket.credit - tokens * token_bucket.period, token_bucket.period, token_bucket.at)
 
 
 def price(cost: int, rate: Rate) -> int:
-    """The tokens that a job costs: at most a full bucket, or it could never start."""
+    """The tokens that a job costs: at most a full token bucket, or it could never start."""
     return min(cost, rate.burst)
 
 
-def wait_for(bucket: Bucket, rate: Rate, tokens: int) -> Micros:
-    """How long until the bucket, just refilled, holds this many tokens."""
-    missing = min(tokens, rate.burst) * rate.period - bucket.credit
+def wait_for(token_bucket: TokenBucket, rate: Rate, tokens: int) -> Micros:
+    """How long until the token bucket, just refilled, holds this many tokens."""
+    missing = min(tokens, rate.burst) * rate.period - token_bucket.credit
     return max(0, -(-missing // rate.tokens))
 
 
-def ready_at(bucket: Bucket, rate: Rate, tokens: int) -> Micros:
-    """When the bucket, just refilled, holds this many tokens."""
-    return bucket.at + wait_for(bucket, rate, tokens)
+def ready_at(token_bucket: TokenBucket, rate: Rate, tokens: int) -> Micros:
+    """When the token bucket, just refilled, holds this many tokens."""
+    return token_bucket.at + wait_for(token_bucket, rate, tokens)

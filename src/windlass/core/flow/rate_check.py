@@ -1,15 +1,15 @@
 """Rate limits: which of the next jobs may start by the rates of their queue and of their concurrency keys.
 
-Jobs are checked in claim order and none overtakes another. Where the queue's bucket is empty, all later jobs wait.
-Where only a key's bucket is empty, the job is throttled until the bucket has its tokens, and so are later jobs of the
-key.
+Jobs are checked in claim order and none overtakes another. Where the queue's token bucket is empty, all later jobs
+wait. Where only a key's token bucket is empty, the job is throttled until the token bucket has its tokens, and so
+are later jobs of the key.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from windlass.core.flow.rate import Bucket, Rate, full, price, ready_at, refilled, spent
+from windlass.core.flow.rate import Rate, TokenBucket, full, price, ready_at, refilled, spent
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 
@@ -45,46 +45,46 @@ class Throttled(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class RateDecision(msgspec.Struct):
-    """The jobs that start, the throttled ones with their times, and the buckets that were spent from."""
+    """The jobs that start, the throttled ones with their times, and the token buckets that were spent from."""
 
     allowed: list[JobId] = []
     throttled: dict[JobId, Micros] = {}
-    queue_bucket: Bucket | None = None
-    key_buckets: dict[str, tuple[Bucket, Rate]] = {}
+    queue_token_bucket: TokenBucket | None = None
+    key_token_buckets: dict[str, tuple[TokenBucket, Rate]] = {}
     until: Micros | None = None
     """When the queue has the tokens of the first job that it refused; None: it refused none."""
 
 
-class RateBuckets(msgspec.Struct):
-    """The buckets of the queue and of its keys (missing: full), and the throttled jobs by key."""
+class TokenBuckets(msgspec.Struct):
+    """The token buckets of the queue and of its keys (missing: full), and the throttled jobs by key."""
 
     rate: Rate | None
-    queue_bucket: Bucket | None
-    key_buckets: Mapping[str, Bucket] = {}
+    queue_token_bucket: TokenBucket | None
+    key_token_buckets: Mapping[str, TokenBucket] = {}
     throttled: Mapping[str, Sequence[Throttled]] = {}
 
 
-def check_rates(costs: Iterable[StartCost], buckets: RateBuckets, now: Micros) -> RateDecision:
-    """Spend tokens for the jobs in their order, until the queue's bucket cannot pay for one."""
+def check_rates(costs: Iterable[StartCost], token_buckets: TokenBuckets, now: Micros) -> RateDecision:
+    """Spend tokens for the jobs in their order, until the queue's token bucket cannot pay for one."""
     decision = RateDecision()
-    rate = buckets.rate
-    bucket = None if rate is None else refilled(buckets.queue_bucket or full(rate, now), rate, now)
+    rate = token_buckets.rate
+    token_bucket = None if rate is None else refilled(token_buckets.queue_token_bucket or full(rate, now), rate, now)
     keys: dict[str, _KeyBudget] = {}
     for each in costs:
         if each.rate is not None:
             if each.key not in keys:
-                keys[each.key] = _key_budget(each.key, each.rate, buckets, now)
+                keys[each.key] = _key_budget(each.key, each.rate, token_buckets, now)
             if (until := keys[each.key].throttled_until(each, each.rate)) is not None:
                 decision.throttled[each.id] = until
                 continue
-        if bucket is not None and rate is not None:
+        if token_bucket is not None and rate is not None:
             tokens = price(each.cost, rate)
-            if bucket.tokens < tokens:
-                decision.until = ready_at(bucket, rate, tokens)
+            if token_bucket.tokens < tokens:
+                decision.until = ready_at(token_bucket, rate, tokens)
                 break
-            bucket = decision.queue_bucket = spent(bucket, tokens)
+            token_bucket = decision.queue_token_bucket = spent(token_bucket, tokens)
         if each.rate is not None:
-            decision.key_buckets[each.key] = keys[each.key].spend(each, each.rate), each.rate
+            decision.key_token_buckets[each.key] = keys[each.key].spend(each, each.rate), each.rate
         decision.allowed.append(each.id)
     return decision
 
@@ -92,11 +92,11 @@ def check_rates(costs: Iterable[StartCost], buckets: RateBuckets, now: Micros) -
 class _KeyBudget(msgspec.Struct):
     """The tokens of a key, now and after the jobs that are throttled already."""
 
-    now: Bucket
+    now: TokenBucket
     earlier: list[Throttled]
     """Throttled jobs that follow the current job, in claim order."""
-    later: Bucket | None = None
-    """The bucket after the throttled jobs before the current job; None: there are none."""
+    later: TokenBucket | None = None
+    """The token bucket after the throttled jobs before the current job; None: there are none."""
 
     def throttled_until(self, job: StartCost, rate: Rate) -> Micros | None:
         """When the job may start; None: now. It never starts before an earlier throttled job."""
@@ -108,18 +108,18 @@ class _KeyBudget(msgspec.Struct):
             return None
         return self._reserve(0, tokens, rate)
 
-    def spend(self, job: StartCost, rate: Rate) -> Bucket:
-        """The bucket after the job has started."""
+    def spend(self, job: StartCost, rate: Rate) -> TokenBucket:
+        """The token bucket after the job has started."""
         self.now = spent(refilled(self.now, rate, self.now.at), price(job.cost, rate))
         return self.now
 
     def _reserve(self, earliest: Micros, tokens: int, rate: Rate) -> Micros:
-        bucket = refilled(self.later or self.now, rate, (self.later or self.now).at)
-        until = max(earliest, ready_at(bucket, rate, tokens))
-        self.later = spent(refilled(bucket, rate, until), tokens)
+        token_bucket = refilled(self.later or self.now, rate, (self.later or self.now).at)
+        until = max(earliest, ready_at(token_bucket, rate, tokens))
+        self.later = spent(refilled(token_bucket, rate, until), tokens)
         return until
 
 
-def _key_budget(key: str, rate: Rate, buckets: RateBuckets, now: Micros) -> _KeyBudget:
-    bucket = refilled(buckets.key_buckets.get(key) or full(rate, now), rate, now)
-    return _KeyBudget(bucket, sorted(buckets.throttled.get(key, ())))
+def _key_budget(key: str, rate: Rate, token_buckets: TokenBuckets, now: Micros) -> _KeyBudget:
+    token_bucket = refilled(token_buckets.key_token_buckets.get(key) or full(rate, now), rate, now)
+    return _KeyBudget(token_bucket, sorted(token_buckets.throttled.get(key, ())))

@@ -1,6 +1,6 @@
 """Ids of the jobs of a graph: each follows from the flow's id, as those of a group's members do.
 
-A node has `SLOTS` indexes: the last is its own, the others are for the joins before it. So ids sort in an order in
+A node has `INDEXES` indexes: the last is its own, the others are for the joins before it. So ids sort in an order in
 which every job comes after those that it waits for.
 """
 
@@ -17,9 +17,9 @@ FLOW_TYPES = (GROUP_TYPE, FLOW_TYPE)
 WATCHER_TYPES = (GROUP_TYPE, FLOW_TYPE, MAP_TYPE)
 """Types of jobs that the ends of their members wake."""
 MAX_NODES = 10_000
-SLOTS = 104
+INDEXES = 104
 """Indexes of one node: at most 2**20 // MAX_NODES."""
-MAX_JOINS = SLOTS - 1
+MAX_JOINS = INDEXES - 1
 """Joins before one node."""
 
 
@@ -30,18 +30,18 @@ def is_flow(type_: str, id_: JobId) -> bool:
 
 def node_id(flow: JobId, number: int) -> JobId:
     """The id of the node with this number, from 0."""
-    return member_id(flow, number * SLOTS + MAX_JOINS)
+    return member_id(flow, number * INDEXES + MAX_JOINS)
 
 
 def join_id(flow: JobId, number: int, place: int) -> JobId:
     """The id of a join before the node with this number."""
-    return member_id(flow, number * SLOTS + place)
+    return member_id(flow, number * INDEXES + place)
 
 
 def node_number(flow: JobId, id_: JobId) -> int | None:
     """The number of a node; None for a join, and for any other job."""
     index = member_index(flow, id_)
-    return index // SLOTS if index is not None and index % SLOTS == MAX_JOINS else None
+    return index // INDEXES if index is not None and index % INDEXES == MAX_JOINS else None
 
 
 def map_id(flow: JobId, number: int) -> JobId:

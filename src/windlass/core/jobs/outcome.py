@@ -53,7 +53,7 @@ class Settlement(Ending, frozen=True, kw_only=True, gc=False):
     keyed: bool = False
     """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
     concurrency_key: str | None = None
-    """The key of the job, of which its end may free a slot."""
+    """The key of the job, of which its end may free a key slot."""
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):

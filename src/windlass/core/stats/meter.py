@@ -16,7 +16,7 @@ from windlass.core.moments import SECOND, Micros
 K = TypeVar("K")
 SumBy = Literal["queue", "type"]
 """The fields by which meters are summed."""
-Buckets = dict[int, int]
+Bins = dict[int, int]
 
 INTERVAL: Micros = 10 * SECOND
 """The length of an interval: short enough for a live view, long enough that rows stay few at any load."""
@@ -28,10 +28,10 @@ RATE_WINDOW: Micros = 20 * SECOND
 _EXACT = 16
 
 
-def bucket(value: Micros) -> int:
-    """The number of the bucket that holds a value: exact below 16, then eight buckets for each doubling.
+def bin_of(value: Micros) -> int:
+    """The number of the bin that holds a value: exact below 16, then eight bins for each doubling.
 
-    Integers only, so that every store and language computes the same. The middle of a bucket is within a sixteenth of
+    Integers only, so that every store and language computes the same. The middle of a bin is within a sixteenth of
     any value in it.
     """
     if value >= _EXACT:
@@ -41,7 +41,7 @@ def bucket(value: Micros) -> int:
 
 
 def middle(number: int) -> float:
-    """The middle value of a bucket."""
+    """The middle value of a bin."""
     if number < _EXACT:
         return float(number)
     shift = (number >> 3) - 1
@@ -50,41 +50,41 @@ def middle(number: int) -> float:
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Counts of values by bucket; empty buckets are absent."""
+    """Counts of values by bin; empty bins are absent."""
 
-    buckets: Buckets = {}
+    bins: Bins = {}
 
     @property
     def count(self) -> int:
         """How many values there are."""
-        return sum(self.buckets.values())
+        return sum(self.bins.values())
 
     def quantile(self, share: float) -> float | None:
         """The value below which this share of them lies, to a sixteenth; None if empty."""
         wanted = min(max(1, math.ceil(share * self.count)), self.count)
-        for number in sorted(self.buckets):
-            wanted -= self.buckets[number]
+        for number in sorted(self.bins):
+            wanted -= self.bins[number]
             if wanted <= 0:
                 return middle(number)
         return None
 
     def merge(self, other: "Histogram") -> "Histogram":
         """The sum of both; merging is associative and commutative."""
-        if not (self.buckets and other.buckets):
-            return self if self.buckets else other
-        return merge((self.buckets, other.buckets))
+        if not (self.bins and other.bins):
+            return self if self.bins else other
+        return merge((self.bins, other.bins))
 
 
 def histogram(values: Iterable[Micros]) -> Histogram:
-    buckets: Buckets = {}
-    for number in map(bucket, values):
-        buckets[number] = buckets.get(number, 0) + 1
-    return Histogram(buckets)
+    bins: Bins = {}
+    for number in map(bin_of, values):
+        bins[number] = bins.get(number, 0) + 1
+    return Histogram(bins)
 
 
-def merge(histograms: Iterable[Buckets]) -> Histogram:
+def merge(histograms: Iterable[Bins]) -> Histogram:
     """The sum of all."""
-    added: Buckets = defaultdict(int)
+    added: Bins = defaultdict(int)
     for each in histograms:
         for number, held in each.items():
             added[number] += held
@@ -165,7 +165,7 @@ class Recent(msgspec.Struct, frozen=True):
     def total(self) -> Meter:
         """The sum over all queues and types."""
         counted = dict(zip(COUNTERS, map(sum, zip(*map(_counters, self.meters), strict=True)), strict=False))
-        waits, runs = (each.wait.buckets for each in self.meters), (each.run.buckets for each in self.meters)
+        waits, runs = (each.wait.bins for each in self.meters), (each.run.bins for each in self.meters)
         return Meter(queue="", type="", wait=merge(waits), run=merge(runs), **counted)
 
     def summed(self, by: SumBy) -> "Recent":

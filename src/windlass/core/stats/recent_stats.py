@@ -52,7 +52,7 @@ def by_type(recent: Recent) -> dict[str, RecentStats]:
 
 
 def quantiles(times: Histogram) -> Quantiles:
-    if not times.buckets:
+    if not times.bins:
         return Quantiles()
     found = [times.quantile(share) for share in (0.5, 0.95, 0.99)]
     return Quantiles(*(None if micros is None else round(micros / SECOND, 6) for micros in found))

@@ -92,8 +92,8 @@ def pruned_until(now: Micros, step: Micros, first: Micros | None) -> Micros:
 class Rollup:
     """A minute or an hour, summed from its parts as they are read, so that they need not all be in memory."""
 
-    def __init__(self, slot: Micros) -> None:
-        self._slot = slot
+    def __init__(self, start: Micros) -> None:
+        self._start = start
         self._added: dict[QueueAndType, Meter] = {}
 
     def add(self, parts: Iterable[Meter]) -> None:
@@ -104,11 +104,11 @@ class Rollup:
     def grown(self, there: Iterable[Meter]) -> list[Meter]:
         """The meters with higher counts than the stored ones. One for ('', '') marks the step as made."""
         known = {(each.queue, each.type): each.ended for each in there}
-        folded = _folded(self._slot, self._added, known.keys())
+        folded = _folded(self._start, self._added, known.keys())
         return [each for each in folded if each.ended > known.get((each.queue, each.type), -1)]
 
 
-def depths(slot: Micros, counts: dict[str, dict[str, int]], oldest: dict[str, Micros]) -> list[Depth]:
+def depths(start: Micros, counts: dict[str, dict[str, int]], oldest: dict[str, Micros]) -> list[Depth]:
     """One observation: all jobs, and the queues with the most live jobs."""
     whole: dict[str, int] = {}
     for jobs in counts.values():
@@ -116,8 +116,8 @@ def depths(slot: Micros, counts: dict[str, dict[str, int]], oldest: dict[str, Mi
             whole[status] = whole.get(status, 0) + number
     alive = sorted(counts, key=lambda queue: (-_alive(counts[queue]), queue))[:MAX_QUEUES]
     return [
-        _look("", slot, whole, max(oldest.values(), default=None)),
-        *(_look(queue, slot, counts[queue], oldest.get(queue)) for queue in sorted(alive)),
+        _look("", start, whole, max(oldest.values(), default=None)),
+        *(_look(queue, start, counts[queue], oldest.get(queue)) for queue in sorted(alive)),
     ]
 
 
@@ -134,11 +134,13 @@ def merged(hour: Micros, looks: Iterable[Depth]) -> list[Depth]:
     ]
 
 
-def total(queue: str, type_: str, slot: Micros, meters: Iterable[Meter]) -> Meter:
-    return msgspec.structs.replace(Recent(slot, tuple(meters)).total(), queue=queue, type=type_, interval_start=slot)
+def total(queue: str, type_: str, start: Micros, meters: Iterable[Meter]) -> Meter:
+    return msgspec.structs.replace(
+        Recent(start, tuple(meters)).total(), queue=queue, type=type_, interval_start=start
+    )
 
 
-def _folded(slot: Micros, added: dict[QueueAndType, Meter], known: Collection[QueueAndType]) -> list[Meter]:
+def _folded(start: Micros, added: dict[QueueAndType, Meter], known: Collection[QueueAndType]) -> list[Meter]:
     """Named samples keep their name, then the busiest get names; the rest is summed per queue, or for all."""
     queues: dict[str, int] = {}
     for (queue, _), meter in added.items():
@@ -152,12 +154,12 @@ def _folded(slot: Micros, added: dict[QueueAndType, Meter], known: Collection[Qu
     for (queue, type_), meter in added.items():
         place = (queue, type_) if (queue, type_) in named else (queue if queue in kept else "", "")
         folded.setdefault(place, []).append(meter)
-    return [total(*place, slot, folded[place]) for place in sorted(folded)]
+    return [total(*place, start, folded[place]) for place in sorted(folded)]
 
 
-def _look(queue: str, slot: Micros, counted: dict[str, int], oldest: Micros | None) -> Depth:
+def _look(queue: str, start: Micros, counted: dict[str, int], oldest: Micros | None) -> Depth:
     jobs = {status: number for status, number in counted.items() if number}
-    return Depth(queue=queue, interval_start=slot, jobs=jobs, max_jobs=jobs, oldest=oldest)
+    return Depth(queue=queue, interval_start=start, jobs=jobs, max_jobs=jobs, oldest=oldest)
 
 
 def _both(one: Depth, other: Depth) -> Depth:

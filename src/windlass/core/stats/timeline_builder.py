@@ -99,8 +99,8 @@ class TimelineBuilder:
         whole = _Part(self._window.since, length, looks)
         return Series(whole=track.whole(whole) if parts else None, points=tuple(points))
 
-    def _begin(self, slot: Micros) -> Micros:
-        return slot - (slot - self._window.since) % self._width
+    def _begin(self, start: Micros) -> Micros:
+        return start - (start - self._window.since) % self._width
 
 
 _NOTHING = Meter(queue="", type="")

@@ -94,7 +94,7 @@ def _not_before(facts: WhyFacts) -> Micros:
     if queue.paused and queue.paused_until is not None:
         moments.append(to_micros(queue.paused_until))
     if job.status is Status.BLOCKED and facts.holders and not facts.position.slots.at_least:
-        # With strict order a job keeps its slot until it is due again and runs.
+        # With strict order a job keeps its key slot until it is due again and runs.
         moments.append(min(each.run_at for each in facts.holders))
     return max(moments)
 
@@ -136,7 +136,7 @@ def _capacity(facts: WhyFacts) -> float:
     usual, slots = facts.typical_duration, min(facts.position.running.jobs, facts.workers.slots)
     if not usual.count:
         return 0.0
-    mean = sum(middle(number) * held for number, held in usual.buckets.items()) / usual.count
+    mean = sum(middle(number) * held for number, held in usual.bins.items()) / usual.count
     return slots / (mean + slots * OVERHEAD) if slots else 0.0
 
 
@@ -211,8 +211,8 @@ def _tokens_come(facts: WhyFacts) -> float:
     """When the rates let it start at the earliest; each job ahead costs one token."""
     before = {"queue": _ahead(facts)[1], "key": facts.position.ahead_for_key.jobs}
     waits = [
-        ((before[whose] + price(facts.job.rate_cost, rate)) * rate.period - bucket.credit) / rate.tokens
-        for whose, rate, bucket in facts.buckets
+        ((before[whose] + price(facts.job.rate_cost, rate)) * rate.period - token_bucket.credit) / rate.tokens
+        for whose, rate, token_bucket in facts.token_buckets
     ]
     return facts.now + max(0.0, *waits, 0.0)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import msgspec
 
 from windlass.core.flow.queue import Queue
-from windlass.core.flow.rate import Bucket, Rate, full, parse_rate, refilled
+from windlass.core.flow.rate import Rate, TokenBucket, full, parse_rate, refilled
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, Micros
@@ -149,8 +149,8 @@ class WhyFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The longest-running jobs of its queue."""
     holders: tuple[Holder, ...] = ()
     """The jobs with the slots of its key."""
-    queue_bucket: Bucket | None = None
-    key_bucket: Bucket | None = None
+    queue_token_bucket: TokenBucket | None = None
+    key_token_bucket: TokenBucket | None = None
     workers: WorkerSummary = WorkerSummary()
     typical_duration: Histogram = Histogram()
     """Durations of attempts of its type in its queue, in the last hour."""
@@ -186,11 +186,14 @@ class WhyFacts(msgspec.Struct, frozen=True, kw_only=True):
             return None
 
     @property
-    def buckets(self) -> list[tuple[str, Rate, Bucket]]:
-        """The buckets whose tokens its start costs, of its queue and of its key, refilled."""
-        rates = {"queue": (self.queue.rules.rate_limit, self.queue_bucket), "key": (self.key_rate, self.key_bucket)}
+    def token_buckets(self) -> list[tuple[str, Rate, TokenBucket]]:
+        """The token buckets whose tokens its start costs, of its queue and of its key, refilled."""
+        rates = {
+            "queue": (self.queue.rules.rate_limit, self.queue_token_bucket),
+            "key": (self.key_rate, self.key_token_bucket),
+        }
         return [
-            (whose, rate, refilled(bucket or full(rate, self.now), rate, self.now))
-            for whose, (rate, bucket) in rates.items()
+            (whose, rate, refilled(token_bucket or full(rate, self.now), rate, self.now))
+            for whose, (rate, token_bucket) in rates.items()
             if rate is not None
         ]

@@ -33,8 +33,8 @@ def used_up(facts: WhyFacts) -> list[Reason]:
     if job.status in (Status.SCHEDULED, Status.FAILED):
         return []
     found = []
-    for whose, rate, bucket in facts.buckets:
-        wait = wait_for(bucket, rate, price(job.rate_cost, rate))
+    for whose, rate, token_bucket in facts.token_buckets:
+        wait = wait_for(token_bucket, rate, price(job.rate_cost, rate))
         if wait == 0:
             continue
         until = facts.now + wait

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from windlass.core.jobs.job import Claimed
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import Buckets, Histogram, Meter, bucket
+from windlass.core.stats.meter import Bins, Histogram, Meter, bin_of
 from windlass.core.status import Status
 from windlass.observe.process import process_figures
 from windlass.observe.reading import ending_counters
@@ -76,8 +76,8 @@ class RestMeters:
 
 def _weighed(times: Iterable[Micros], weight: int) -> Histogram:
     """A histogram in which each time counts as this many."""
-    found: Buckets = {}
+    found: Bins = {}
     for each in times:
-        place = bucket(each)
+        place = bin_of(each)
         found[place] = found.get(place, 0) + weight
     return Histogram(found)

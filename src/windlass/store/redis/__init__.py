@@ -1,1 +1,1 @@
-"""The Redis store: every verb a script that takes n and gives n, and every queue in a slot of its own."""
+"""The Redis store: every verb a script that takes n and gives n, and every queue in a hash slot of its own."""

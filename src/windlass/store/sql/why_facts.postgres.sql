@@ -58,9 +58,9 @@ SELECT
     ) AS running),
     (SELECT count(*) FROM (
         SELECT FROM windlass.jobs
-        WHERE :waits_for_key::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
+        WHERE :waits_for_key::boolean AND key_slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
         LIMIT :max_for_key::bigint
-    ) AS slots)
+    ) AS key_slots)
 
 -- name: waiting_tenants
 -- Tenants with pending jobs at one priority of a fair queue, from tenant to tenant in the index, above the watermark.
@@ -92,7 +92,7 @@ FROM windlass.leases AS lease CROSS JOIN LATERAL (
 ) AS job
 ORDER BY job.claimed_at, job.id LIMIT :max_named::bigint
 
--- name: slot_holders
+-- name: key_slot_holders
 SELECT id::text, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass.jobs
-WHERE :waits_for_key::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
-ORDER BY slot LIMIT :max_named::bigint
+WHERE :waits_for_key::boolean AND key_slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
+ORDER BY key_slot LIMIT :max_named::bigint

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-from windlass.core.flow.rate import Bucket
+from windlass.core.flow.rate import TokenBucket
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.moments import Micros
@@ -45,16 +45,18 @@ async def why_facts(db: Session, id: JobId, live_workers: LiveWorkers) -> WhyFac
     if not sort_key:
         return await why_facts(db, id, live_workers)
     values = values_of(job, facts["queue"], SortKey(*sort_key[0]), now)
-    buckets = {key: Bucket(*bucket) for key, *bucket in await db.rows("why_buckets", values)}
+    token_buckets = {
+        key: TokenBucket(*token_bucket) for key, *token_bucket in await db.rows("why_token_buckets", values)
+    }
     recent = {"queue": job.queue, "since": interval_of(now - LATELY)}
     return WhyFacts(
         **facts,
         position=position_of((await db.rows("queue_position", values))[0], await db.rows("waiting_tenants", values)),
         parents=_holders(await db.rows("parents", {"ids": list(job.parents), **values})) if job.parents else (),
         runners=_holders(await db.rows("longest_running", values)),
-        holders=_holders(await db.rows("slot_holders", values)),
-        queue_bucket=buckets.get(""),
-        key_bucket=buckets.get(job.concurrency_key) if job.concurrency_key else None,
+        holders=_holders(await db.rows("key_slot_holders", values)),
+        queue_token_bucket=token_buckets.get(""),
+        key_token_bucket=token_buckets.get(job.concurrency_key) if job.concurrency_key else None,
         workers=workers_of(await live_workers(db), job),
         throughput=Throughput({start: int(ended) for start, ended in await db.rows("throughput", recent)}),
     )

@@ -7,8 +7,8 @@ SELECT worker FROM windlass.leases WHERE runner = :runner::text
 -- name: sort_key
 SELECT sort_priority, rank FROM windlass.jobs WHERE id = :id::uuid
 
--- name: why_buckets
-SELECT key, credit, period, at FROM windlass.buckets WHERE queue = :queue::text AND key IN ('', :key::text)
+-- name: why_token_buckets
+SELECT key, credit, period, at FROM windlass.token_buckets WHERE queue = :queue::text AND key IN ('', :key::text)
 
 -- name: parents
 -- Live parents first.

@@ -35,8 +35,8 @@ SELECT
         WHERE status = 'running' AND queue = :queue LIMIT :max_for_key
     )),
     (SELECT count(*) FROM (
-        SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_slot
-        WHERE :waits_for_key AND slot IS NOT NULL AND queue = :queue AND concurrency_key = :key LIMIT :max_for_key
+        SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
+        WHERE :waits_for_key AND key_slot IS NOT NULL AND queue = :queue AND concurrency_key = :key LIMIT :max_for_key
     ))
 
 -- name: waiting_tenants
@@ -63,6 +63,6 @@ SELECT id, status, claimed_at, run_at, worker FROM (
     WHERE status = 'running' AND queue = :queue LIMIT :max_for_key
 ) ORDER BY claimed_at, id LIMIT :max_named
 
--- name: slot_holders
-SELECT id, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass_jobs INDEXED BY windlass_jobs_slot
-WHERE :waits_for_key AND slot IS NOT NULL AND queue = :queue AND concurrency_key = :key ORDER BY slot LIMIT :max_named
+-- name: key_slot_holders
+SELECT id, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
+WHERE :waits_for_key AND key_slot IS NOT NULL AND queue = :queue AND concurrency_key = :key ORDER BY key_slot LIMIT :max_named

@@ -11,7 +11,7 @@ from random import Random
 from windlass.core.events import Emit, StoreFailed
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter, bucket
+from windlass.core.stats.meter import COUNTERS, Bins, Histogram, Meter, bin_of
 from windlass.core.status import Status
 from windlass.observe.figures import Figures
 from windlass.observe.reading import ending_counters
@@ -44,8 +44,8 @@ class _Gauge:
 
     def __init__(self) -> None:
         self.counted = dict.fromkeys(COUNTERS, 0)
-        self.waits: Buckets = {}
-        self.runs: Buckets = {}
+        self.waits: Bins = {}
+        self.runs: Bins = {}
 
 
 class Meters:
@@ -94,7 +94,7 @@ class Meters:
             due = job.run_at if job.run_at > job.created_at else job.created_at
             # The claim is by the store's clock, the rest by this machine's.
             waited, ran = job.claimed_at - due + started - work.claimed_on, ended - started
-            wait, run = bucket(waited), bucket(ran)
+            wait, run = bin_of(waited), bin_of(ran)
             waits[wait] = waits.get(wait, 0) + step
             runs[run] = runs.get(run, 0) + step
             times.append((waited, ran))

@@ -32,8 +32,8 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
 def column_counts(times: Histogram) -> list[int]:
     """How many of the times lie in each column."""
     found = [0] * (len(EDGES) + 1)
-    for bucket, count in times.buckets.items():
-        seconds = middle(bucket) / SECOND
+    for bin_number, count in times.bins.items():
+        seconds = middle(bin_number) / SECOND
         found[next((i for i, edge in enumerate(EDGES) if seconds <= edge), len(EDGES))] += count
     return found
 

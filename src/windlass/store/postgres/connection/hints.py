@@ -1,8 +1,8 @@
 """Wake-up hints by NOTIFY. They may be lost; polling is always enough.
 
 Each notification takes a lock that serializes commits and wakes every listener, so one per job would be a brake. A
-process notifies with its enqueues while its bucket holds tokens; later hints are gathered until it holds one again.
-Only supervisors listen, on the connection that is not for leases, and wake their runners.
+process notifies with its enqueues while its token bucket holds tokens; later hints are gathered until it holds one
+again. Only supervisors listen, on the connection that is not for leases, and wake their runners.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Hints(HintWaiters):
         super().__init__()
         self._server = server
         self._channel = f"windlass.{server.address.schema}"
-        self._bucket = full(HINT_RATE, since_boot())
+        self._token_bucket = full(HINT_RATE, since_boot())
         self._delayed: WeakKeyDictionary[asyncio.AbstractEventLoop, set[str]] = WeakKeyDictionary()
         self._timed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
         """Loops with a timer for their delayed hints."""
@@ -72,7 +72,7 @@ class Hints(HintWaiters):
 
     def _spend(self) -> float:
         """Take a token; returns the seconds until there is one, or zero."""
-        self._bucket, wait = spend_hint(self._bucket, since_boot())
+        self._token_bucket, wait = spend_hint(self._token_bucket, since_boot())
         return wait / SECOND
 
     def always(self) -> Hint:

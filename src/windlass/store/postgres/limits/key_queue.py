@@ -1,9 +1,9 @@
 """Admission of jobs that wait for a concurrency key.
 
-A due job with a key waits until a slot of its key is free. A statement that makes a job wait, or frees a slot, adds a
-dirty key, and locks and counts nothing. Dirty keys are processed by one transaction per queue at a time: it locks the
-queue's row, and counts the slots in a later statement, because a snapshot that is older than the lock does not show
-what the previous one gave away.
+A due job with a key waits until a slot of its key is free. A statement that makes a job wait, or frees a key slot,
+adds a dirty key, and locks and counts nothing. Dirty keys are processed by one transaction per queue at a time: it
+locks the queue's row, and counts the key slots in a later statement, because a snapshot that is older than the lock
+does not show what the previous one gave away.
 
 Processed dirty keys are dead rows, which stay while an old snapshot is held. But each has the id of its transaction:
 a process that has seen all of them looks only at those of transactions that had not ended then.
@@ -118,7 +118,7 @@ class KeyQueues:
 
 
 async def _again(access: Access, work: Any) -> Any:
-    """A statement without a lock may have taken the slot: the index refused a second holder, so look again."""
+    """A statement without a lock may have taken the key slot: the index refused a second holder, so look again."""
     for _ in range(_TRIES - 1):
         try:
             return await access.write(work)

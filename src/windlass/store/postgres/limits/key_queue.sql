@@ -12,10 +12,10 @@ SELECT name, set_config('synchronous_commit', 'off', true) FROM windlass.queues
 WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: admit_waiting
--- Process dirty keys: as many waiting jobs as there are free slots become pending, each with a slot. Returns the
+-- Process dirty keys: as many waiting jobs as there are free key slots become pending, each with a key slot. Returns the
 -- number of dirty keys, of admitted jobs, and of keys with possibly more; and the first transaction that this may not
 -- have seen. The rank is never in the past, below the watermark, or below :beyond. The caller has locked the queue in
--- an earlier statement, so this one sees the slots given before. Locked jobs are skipped, and their key stays dirty;
+-- an earlier statement, so this one sees the key slots given before. Locked jobs are skipped, and their key stays dirty;
 -- strict order is never violated. The status is compared as an expression, so that only the index
 -- jobs_waiting_for_key is of use.
 WITH taken AS (
@@ -28,8 +28,8 @@ WITH taken AS (
 ), held AS MATERIALIZED (
     -- Only keys that jobs wait for.
     SELECT touched.key, head.first, head.limits[1] AS most, coalesce(head.limits[2], 0) AS second, ARRAY(
-        SELECT slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND slot IS NOT NULL
-    ) AS slots
+        SELECT key_slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND key_slot IS NOT NULL
+    ) AS key_slots
     FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
         SELECT (array_agg(id))[1] AS first, array_agg(coalesce(key_limit, 1)) AS limits FROM (
             SELECT id, key_limit FROM windlass.jobs
@@ -39,12 +39,12 @@ WITH taken AS (
     ) AS head
 ), room AS MATERIALIZED (
     -- As many as the limit of the first job allows, and one more if the second has a higher limit.
-    SELECT key, first, slots, least(most - cardinality(slots) + (second > most)::integer, :max_admitted::integer) AS looked, CASE
-        WHEN cardinality(slots) > 0 THEN ARRAY(
-            SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(slots) ORDER BY n
+    SELECT key, first, key_slots, least(most - cardinality(key_slots) + (second > most)::integer, :max_admitted::integer) AS looked, CASE
+        WHEN cardinality(key_slots) > 0 THEN ARRAY(
+            SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(key_slots) ORDER BY n
         )
     END AS free
-    FROM held WHERE most > cardinality(slots)
+    FROM held WHERE most > cardinality(key_slots)
 ), locked AS MATERIALIZED (
     SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
         SELECT /*plain*/ctid/*end*//*yugabyte id*/ AS at, id, sort_priority, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
@@ -53,9 +53,9 @@ WITH taken AS (
         ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
     ) AS job
 ), judged AS MATERIALIZED (
-    -- Each by its own limit, as core/flow/slots.py has it: up to the first whose limit is reached.
-    SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth, CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS slot,
-        bool_and(cardinality(slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
+    -- Each by its own limit, as core/flow/key_slots.py has it: up to the first whose limit is reached.
+    SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth, CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS key_slot,
+        bool_and(cardinality(key_slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
     FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered
 ), next AS MATERIALIZED (
     SELECT * FROM judged WHERE fits AND (key_strict IS NOT TRUE OR (nth = 1 AND id = first))
@@ -84,7 +84,7 @@ WITH taken AS (
     WHERE name = :queue::text AND NOT rated AND EXISTS (SELECT 1 FROM next WHERE key_rate IS NOT NULL)
 ), admitted AS (
     UPDATE windlass.jobs AS job
-    SET status = 'pending', reason = NULL, slot = next.slot, updated_at = :now,
+    SET status = 'pending', reason = NULL, key_slot = next.key_slot, updated_at = :now,
         rank = greatest(:now, :beyond::bigint, (
             SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
         )),
@@ -96,7 +96,7 @@ SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(
     :horizon
 
 -- name: mark_free_keys
--- The next page of keys with waiting jobs: those with a free slot become dirty. From key to key in the index. Returns
+-- The next page of keys with waiting jobs: those with a free key slot become dirty. From key to key in the index. Returns
 -- how many keys there were, the last of them, and how many became dirty.
 WITH RECURSIVE page AS (
     (
@@ -121,7 +121,7 @@ WITH RECURSIVE page AS (
     ) AS first
     WHERE coalesce(first.key_limit, 1) > (
         SELECT count(*) FROM windlass.jobs AS holder
-        WHERE holder.queue = page.queue AND holder.concurrency_key = page.key AND holder.slot IS NOT NULL
+        WHERE holder.queue = page.queue AND holder.concurrency_key = page.key AND holder.key_slot IS NOT NULL
     )
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key) SELECT queue, key FROM free

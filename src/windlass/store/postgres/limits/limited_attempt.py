@@ -24,7 +24,7 @@ from windlass.store.postgres.limits.rate_check import (
     Grant,
     RateRequest,
     RateResult,
-    lock_queue_bucket,
+    lock_queue_token_bucket,
     spend_tokens,
 )
 
@@ -118,7 +118,7 @@ class LimitedAttempt:
         if (
             limits.rate is not None
             and self._grant is None
-            and not await lock_queue_bucket(db, self._asked.queue, limits.rate)
+            and not await lock_queue_token_bucket(db, self._asked.queue, limits.rate)
         ):
             return Outcome(wait=SOON, now=limits.now)
         self._cursors.begin(limits.returns)
@@ -150,11 +150,11 @@ class LimitedAttempt:
         if limits.max_concurrency is not None:
             left.append(limits.max_concurrency - limits.given + max(0, room))
         if limits.rate is not None:
-            bucket = limits.bucket(limits.rate)
+            token_bucket = limits.token_bucket(limits.rate)
             if self._grant is not None and (self._grant.tokens < asked.limit or self._grant.until < limits.now):
                 self._grant = None
-            left.append(bucket.tokens if self._grant is None else self._grant.tokens)
-            wait = wait_for(bucket, limits.rate, 1) if left[-1] <= 0 else None
+            left.append(token_bucket.tokens if self._grant is None else self._grant.tokens)
+            wait = wait_for(token_bucket, limits.rate, 1) if left[-1] <= 0 else None
         jobs = asked.limit
         near = min(left, default=FAR * asked.request.limit) < FAR * asked.request.limit
         if asked.request.free is not None and (near or limits.rated):
@@ -229,7 +229,7 @@ class LimitedAttempt:
         )
         result = await spend_tokens(db, rate_request, found)
         if self._grant is not None and result.wait is not None:
-            # The grant is not enough for the next: the bucket may have more.
+            # The grant is not enough for the next: the token bucket may have more.
             result.grant, result.wait = None, 0
         return result
 

@@ -25,7 +25,7 @@ SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::te
     coalesce((SELECT slots FROM mine), 0) AS slots,
     CASE WHEN queue.max_concurrency IS NOT NULL
         THEN (SELECT coalesce(sum(slots), 0)::bigint FROM windlass.quotas WHERE queue = :queue::text) ELSE 0 END AS given,
-    bucket.credit, bucket.period, bucket.at,
+    token_bucket.credit, token_bucket.period, token_bucket.at,
     (SELECT coalesce(sum(returns), 0)::bigint FROM place) AS returns,
     ARRAY(SELECT sort_priority FROM place) AS sort_priorities, ARRAY(SELECT rank FROM place) AS watermarks, :now AS now,
     EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
@@ -33,8 +33,8 @@ SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::te
     (SELECT windlass.shorten_claims(:runner::text, :over::bigint[])) AS gone
     /*yugabyte , (SELECT count(*) FROM windlass.due_watermark)::integer AS buckets, EXISTS (SELECT 1 FROM locked)
         OR NOT EXISTS (SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0) AS free */
-FROM queue LEFT JOIN windlass.buckets AS bucket
-    ON bucket.queue = :queue::text AND bucket.key = '' AND queue.rate_limit IS NOT NULL
+FROM queue LEFT JOIN windlass.token_buckets AS token_bucket
+    ON token_bucket.queue = :queue::text AND token_bucket.key = '' AND queue.rate_limit IS NOT NULL
 
 -- name: count_held
 -- How many jobs of a queue a runner holds, and its lowest claim number with jobs: lower ones need not be read again.
@@ -91,7 +91,7 @@ CROSS JOIN LATERAL (
 ) AS job LIMIT :limit::integer
 
 -- name: claim_candidates
--- Claim the jobs that may start; delay the throttled ones, with their slots and uncounted; write the buckets. All at
+-- Claim the jobs that may start; delay the throttled ones, with their slots and uncounted; write the token buckets. All at
 -- one moment, and only if the lease and the granted tokens are valid: the process may have been stopped since it read
 -- them.
 WITH moment AS MATERIALIZED (
@@ -99,13 +99,13 @@ WITH moment AS MATERIALIZED (
     WHERE now <= coalesce(:until::bigint, now)
     AND EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)
 ), passed AS (
-    INSERT INTO windlass.buckets AS bucket (queue, key, credit, period, at, full_at)
+    INSERT INTO windlass.token_buckets AS token_bucket (queue, key, credit, period, at, full_at)
     SELECT :queue::text, after.key, after.credit, after.period, moment.now, moment.now + after.filling
     FROM moment CROSS JOIN unnest(
         :keys::text[], :credits::bigint[], :periods::bigint[], :fillings::bigint[]
     ) AS after (key, credit, period, filling)
     ON CONFLICT (queue, key) DO UPDATE SET credit = excluded.credit, period = excluded.period,
-        at = greatest(bucket.at, excluded.at), full_at = greatest(bucket.at, excluded.at) + excluded.full_at - excluded.at
+        at = greatest(token_bucket.at, excluded.at), full_at = greatest(token_bucket.at, excluded.at) + excluded.full_at - excluded.at
 ), put_off AS (
     UPDATE windlass.jobs AS job
     SET status = 'scheduled', reason = 'rate limit of its key', run_at = moment.now + off.delay,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.flow.queue import QueueSettings, merge
-from windlass.core.flow.rate import Bucket, Rate, full, refilled
+from windlass.core.flow.rate import Rate, TokenBucket, full, refilled
 from windlass.core.moments import Micros
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
@@ -70,11 +70,11 @@ class QueueLimits(msgspec.Struct, frozen=True):
         """The weights of tenants."""
         return _weights(self.declared, self.changed) if self.fair else {}
 
-    def bucket(self, rate: Rate) -> Bucket:
-        """The queue's bucket, read without a lock."""
+    def token_bucket(self, rate: Rate) -> TokenBucket:
+        """The queue's token bucket, read without a lock."""
         if self.credit is None or self.period is None or self.at is None:
             return full(rate, self.now)
-        return refilled(Bucket(self.credit, self.period, self.at), rate, self.now)
+        return refilled(TokenBucket(self.credit, self.period, self.at), rate, self.now)
 
 
 @lru_cache(maxsize=1000)
@@ -100,7 +100,7 @@ def _is_shut(row: Any, rate_waits: RateWaits) -> bool:
     rate = rate_of(row["rate_limit"])
     if rate is None or row["credit"] is None:
         return False
-    return not refilled(Bucket(row["credit"], row["period"], row["at"]), rate, row["now"]).tokens
+    return not refilled(TokenBucket(row["credit"], row["period"], row["at"]), rate, row["now"]).tokens
 
 
 async def ask_for_slots(access: Access, queue: str, runner: str, slots: int) -> bool:

@@ -1,12 +1,12 @@
 -- name: queue_loads
--- Limited queues: how many jobs run under a lease, and their buckets.
+-- Limited queues: how many jobs run under a lease, and their token buckets.
 SELECT queue.name, queue.max_concurrency, queue.rate_limit, CASE WHEN queue.max_concurrency IS NOT NULL THEN (
     SELECT coalesce(sum((
         SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = lease.runner AND job.queue || '' = queue.name
     )), 0) FROM windlass.leases AS lease
-) END AS running, bucket.credit, bucket.period, bucket.at, :now AS now
-FROM windlass.queues AS queue LEFT JOIN windlass.buckets AS bucket
-    ON bucket.queue = queue.name AND bucket.key = '' AND queue.rate_limit IS NOT NULL
+) END AS running, token_bucket.credit, token_bucket.period, token_bucket.at, :now AS now
+FROM windlass.queues AS queue LEFT JOIN windlass.token_buckets AS token_bucket
+    ON token_bucket.queue = queue.name AND token_bucket.key = '' AND queue.rate_limit IS NOT NULL
 WHERE queue.name = ANY(:queues::text[]) AND queue.limited
 
 -- name: has_work

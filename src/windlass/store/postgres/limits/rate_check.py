@@ -1,8 +1,8 @@
-"""Rates: jobs spend tokens of their queue's and keys' buckets to start (core/flow/rate_check.py).
+"""Rates: jobs spend tokens of their queue's and keys' token buckets to start (core/flow/rate_check.py).
 
-Buckets are locked until the jobs are claimed, and written with the moment of the claim: a process that was stopped in
-between starts its jobs late, but not twice as many. While the rate of a queue is far from its limit, a runner is
-granted tokens ahead, valid for a quarter of a second; its next claims need no bucket.
+Token buckets are locked until the jobs are claimed, and written with the moment of the claim: a process that was
+stopped in between starts its jobs late, but not twice as many. While the rate of a queue is far from its limit, a
+runner is granted tokens ahead, valid for a quarter of a second; its next claims need no token bucket.
 """
 
 from collections import defaultdict
@@ -12,20 +12,20 @@ from typing import Any
 
 import msgspec
 
-from windlass.core.flow.rate import Bucket, Rate, full, parse_rate, price, refilled, spent, wait_for
-from windlass.core.flow.rate_check import RateBuckets, StartCost, Throttled, check_rates
+from windlass.core.flow.rate import Rate, TokenBucket, full, parse_rate, price, refilled, spent, wait_for
+from windlass.core.flow.rate_check import StartCost, Throttled, TokenBuckets, check_rates
 from windlass.core.moments import SECOND, Micros
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.cursors import Candidate
 
-QUEUE_BUCKET = ""
-"""The key of the queue's own bucket."""
+QUEUE_TOKEN_BUCKET = ""
+"""The key of the queue's own token bucket."""
 AHEAD: Micros = SECOND // 4
 """How long granted tokens are valid."""
 FAR = 10
 """A limit is far if it leaves room for this many claims like the current one."""
 SOON: Micros = SECOND // 50
-"""When to ask again if the bucket is locked."""
+"""When to ask again if the token bucket is locked."""
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class RateResult(msgspec.Struct):
     paid: Sequence[Candidate] = ()
     throttled: Mapping[str, Micros] = {}
     """Delays by id."""
-    buckets: Mapping[str, tuple[Bucket, Rate]] = {}
+    token_buckets: Mapping[str, tuple[TokenBucket, Rate]] = {}
     grant: Grant | None = None
     """Tokens left for the next claims."""
     until: Micros | None = None
@@ -66,15 +66,15 @@ class RateResult(msgspec.Struct):
 
     def values(self) -> dict[str, Any]:
         """Parameters of the statement `claim_candidates`."""
-        buckets = self.buckets.values()
+        token_buckets = self.token_buckets.values()
         return {
             "places": [job.place for job in self.paid],
             "off": list(self.throttled),
             "delays": list(self.throttled.values()),
-            "keys": list(self.buckets),
-            "credits": [bucket.credit for bucket, _ in buckets],
-            "periods": [bucket.period for bucket, _ in buckets],
-            "fillings": [wait_for(bucket, rate, rate.burst) for bucket, rate in buckets],
+            "keys": list(self.token_buckets),
+            "credits": [token_bucket.credit for token_bucket, _ in token_buckets],
+            "periods": [token_bucket.period for token_bucket, _ in token_buckets],
+            "fillings": [wait_for(token_bucket, rate, rate.burst) for token_bucket, rate in token_buckets],
             "until": self.until,
         }
 
@@ -84,57 +84,61 @@ def rate_of(text: str | None) -> Rate | None:
     return None if text is None else parse_rate(text, "rate")
 
 
-async def lock_queue_bucket(db: Db, queue: str, rate: Rate) -> bool:
-    """Lock the queue's bucket if it is free, before candidates are found: else a concurrent claim could find the next
-    jobs and start them first."""
-    _, buckets = await _lock(db, queue, {QUEUE_BUCKET: rate})
-    return QUEUE_BUCKET in buckets
+async def lock_queue_token_bucket(db: Db, queue: str, rate: Rate) -> bool:
+    """Lock the queue's token bucket if it is free, before candidates are found: else a concurrent claim could find
+    the next jobs and start them first."""
+    _, token_buckets = await _lock(db, queue, {QUEUE_TOKEN_BUCKET: rate})
+    return QUEUE_TOKEN_BUCKET in token_buckets
 
 
 async def spend_tokens(db: Db, request: RateRequest, jobs: Sequence[Candidate]) -> RateResult:
-    """Which of the jobs may start, and what is left in the buckets."""
+    """Which of the jobs may start, and what is left in the token buckets."""
     rates = {job.key: rate for job in jobs if job.key is not None and (rate := rate_of(job.key_rate))}
     own = request.rate if request.grant is None else None
     if own is not None:
-        rates[QUEUE_BUCKET] = own
-    now, buckets = await _lock(db, request.queue, rates) if rates else (request.now, {})
-    if own is not None and QUEUE_BUCKET not in buckets:
+        rates[QUEUE_TOKEN_BUCKET] = own
+    now, token_buckets = await _lock(db, request.queue, rates) if rates else (request.now, {})
+    if own is not None and QUEUE_TOKEN_BUCKET not in token_buckets:
         return RateResult(wait=SOON, now=now)
-    free = [job for job in jobs if job.key_rate is None or job.key in buckets]
+    free = [job for job in jobs if job.key_rate is None or job.key in token_buckets]
     granted = request.grant
     if granted is not None and request.rate is not None:
-        # A bucket that is not refilled.
-        buckets[QUEUE_BUCKET] = Bucket(granted.tokens * request.rate.period, request.rate.period, now)
-    queue_bucket = buckets.pop(QUEUE_BUCKET, None)
-    keyed = any(key != QUEUE_BUCKET for key in rates)
-    if not keyed and (left := _left_after_all(jobs, request.rate, queue_bucket, now)) is not None:
+        # A token bucket that is not refilled.
+        token_buckets[QUEUE_TOKEN_BUCKET] = TokenBucket(
+            granted.tokens * request.rate.period, request.rate.period, now
+        )
+    queue_token_bucket = token_buckets.pop(QUEUE_TOKEN_BUCKET, None)
+    keyed = any(key != QUEUE_TOKEN_BUCKET for key in rates)
+    if not keyed and (left := _left_after_all(jobs, request.rate, queue_token_bucket, now)) is not None:
         result = RateResult(paid=jobs, now=now)
         await _spend(db, request, result, left, now)
         return result
-    throttled = await _throttled(db, request.queue, [key for key in rates if key != QUEUE_BUCKET])
+    throttled = await _throttled(db, request.queue, [key for key in rates if key != QUEUE_TOKEN_BUCKET])
     decision = check_rates(
-        [_start_cost(job) for job in free], RateBuckets(request.rate, queue_bucket, buckets, throttled), now
+        [_start_cost(job) for job in free],
+        TokenBuckets(request.rate, queue_token_bucket, token_buckets, throttled),
+        now,
     )
     paid = set(decision.allowed)
     result = RateResult(
         paid=[job for job in free if job.id in paid],
         throttled={id_: until - now for id_, until in decision.throttled.items()},
-        buckets=dict(decision.key_buckets),
+        token_buckets=dict(decision.key_token_buckets),
         wait=None if decision.until is None else decision.until - now,
         now=now,
     )
-    if request.rate is not None and decision.queue_bucket is not None:
-        await _spend(db, request, result, decision.queue_bucket, now)
+    if request.rate is not None and decision.queue_token_bucket is not None:
+        await _spend(db, request, result, decision.queue_token_bucket, now)
     return result
 
 
 def _left_after_all(
-    jobs: Sequence[Candidate], rate: Rate | None, queue_bucket: Bucket | None, now: Micros
-) -> Bucket | None:
-    """The queue's bucket after all jobs have started, if there are enough tokens: the common case."""
-    if rate is None or queue_bucket is None:
+    jobs: Sequence[Candidate], rate: Rate | None, queue_token_bucket: TokenBucket | None, now: Micros
+) -> TokenBucket | None:
+    """The queue's token bucket after all jobs have started, if there are enough tokens: the common case."""
+    if rate is None or queue_token_bucket is None:
         return None
-    left, due = refilled(queue_bucket, rate, now), sum(price(job.cost, rate) for job in jobs)
+    left, due = refilled(queue_token_bucket, rate, now), sum(price(job.cost, rate) for job in jobs)
     return spent(left, due) if left.tokens >= due else None
 
 
@@ -143,8 +147,8 @@ def _start_cost(job: Candidate) -> StartCost:
     return StartCost((job.sort_priority, job.rank, job.id), job.cost, job.key or "", rate)
 
 
-async def _spend(db: Db, request: RateRequest, result: RateResult, left: Bucket, now: Micros) -> None:
-    """Spend granted tokens, or those of the bucket; with plenty, grant some for the next claims."""
+async def _spend(db: Db, request: RateRequest, result: RateResult, left: TokenBucket, now: Micros) -> None:
+    """Spend granted tokens, or those of the token bucket; with plenty, grant some for the next claims."""
     rate, granted = request.rate, request.grant
     if rate is None:
         return
@@ -162,34 +166,35 @@ async def _spend(db: Db, request: RateRequest, result: RateResult, left: Bucket,
             result.grant = Grant(tokens, now + AHEAD)
             values = {"queue": request.queue, "runner": request.runner, "tokens": tokens, "until": now + AHEAD}
             await db.run("grant", values)
-    result.buckets = {QUEUE_BUCKET: (left, rate), **result.buckets}
+    result.token_buckets = {QUEUE_TOKEN_BUCKET: (left, rate), **result.token_buckets}
 
 
-def _is_far(bucket: Bucket, request: RateRequest) -> bool:
-    return bucket.tokens >= FAR * request.claim
+def _is_far(token_bucket: TokenBucket, request: RateRequest) -> bool:
+    return token_bucket.tokens >= FAR * request.claim
 
 
-def _granted(bucket: Bucket, rate: Rate, tokens: int, others: int) -> Bucket:
-    """The bucket after a grant, which may be spent at the end of its time, together with all that is there then.
+def _granted(token_bucket: TokenBucket, rate: Rate, tokens: int, others: int) -> TokenBucket:
+    """The token bucket after a grant, which may be spent at the end of its time, together with all that is there
+    then.
 
     So there must be room for it, for other runners' grants, and for the refill until then.
     """
     room = (rate.burst - others - tokens) * rate.period - rate.tokens * AHEAD
-    return Bucket(min(spent(bucket, tokens).credit, room), bucket.period, bucket.at)
+    return TokenBucket(min(spent(token_bucket, tokens).credit, room), token_bucket.period, token_bucket.at)
 
 
-async def _lock(db: Db, queue: str, rates: Mapping[str, Rate]) -> tuple[Micros, dict[str, Bucket]]:
-    """The buckets of these keys, locked; those locked by others are missing."""
+async def _lock(db: Db, queue: str, rates: Mapping[str, Rate]) -> tuple[Micros, dict[str, TokenBucket]]:
+    """The token buckets of these keys, locked; those locked by others are missing."""
     keys = sorted(rates)
-    rows = await db.rows("lock_buckets", {"queue": queue, "keys": keys})
+    rows = await db.rows("lock_token_buckets", {"queue": queue, "keys": keys})
     if missing := sorted(set(keys).difference(row[0] for row in rows)):
         new = [full(rates[key], 0) for key in missing]
         credits_, periods = [each.credit for each in new], [each.period for each in new]
         values = {"queue": queue, "keys": missing, "credits": credits_, "periods": periods}
-        if await db.run("add_buckets", values):
-            rows = await db.rows("lock_buckets", {"queue": queue, "keys": keys})
+        if await db.run("add_token_buckets", values):
+            rows = await db.rows("lock_token_buckets", {"queue": queue, "keys": keys})
     now = rows[0][4] if rows else await db.now()
-    return now, {key: Bucket(credit, period, at) for key, credit, period, at, _ in rows}
+    return now, {key: TokenBucket(credit, period, at) for key, credit, period, at, _ in rows}
 
 
 async def _throttled(db: Db, queue: str, keys: Sequence[str]) -> dict[str, list[Throttled]]:

@@ -9,22 +9,22 @@ INSERT INTO windlass.quotas (queue, runner, tokens, until)
 VALUES (:queue::text, :runner::text, :tokens::integer, :until::bigint)
 ON CONFLICT (queue, runner) DO UPDATE SET tokens = excluded.tokens, until = excluded.until
 
--- name: lock_buckets
--- Lock buckets in order; locked and missing ones are left out.
-SELECT key, credit, period, at, :now FROM windlass.buckets
+-- name: lock_token_buckets
+-- Lock token buckets in order; locked and missing ones are left out.
+SELECT key, credit, period, at, :now FROM windlass.token_buckets
 WHERE queue = :queue::text AND key = ANY(:keys::text[]) ORDER BY key COLLATE "C" FOR NO KEY UPDATE SKIP LOCKED
 
--- name: add_buckets
--- Add full buckets where there are none.
-INSERT INTO windlass.buckets (queue, key, credit, period, at, full_at)
+-- name: add_token_buckets
+-- Add full token buckets where there are none.
+INSERT INTO windlass.token_buckets (queue, key, credit, period, at, full_at)
 SELECT :queue::text, new.key, new.credit, new.period, :now, :now
 FROM unnest(:keys::text[], :credits::bigint[], :periods::bigint[]) WITH ORDINALITY AS new (key, credit, period, place)
-WHERE NOT EXISTS (SELECT 1 FROM windlass.buckets AS old WHERE old.queue = :queue::text AND old.key = new.key)
+WHERE NOT EXISTS (SELECT 1 FROM windlass.token_buckets AS old WHERE old.queue = :queue::text AND old.key = new.key)
 ORDER BY place
 ON CONFLICT (queue, key) DO NOTHING
 
 -- name: throttled
--- Throttled jobs of these keys, which must not be overtaken. Each holds a slot.
+-- Throttled jobs of these keys, which must not be overtaken. Each holds a key slot.
 SELECT concurrency_key, sort_priority, rank, id::text, run_at, coalesce(rate_cost, 1) FROM windlass.jobs
-WHERE slot IS NOT NULL AND queue = :queue::text AND concurrency_key = ANY(:keys::text[])
+WHERE key_slot IS NOT NULL AND queue = :queue::text AND concurrency_key = ANY(:keys::text[])
 AND status || '' = 'scheduled' AND reason = 'rate limit of its key'

@@ -27,7 +27,8 @@ CREATE TABLE windlass.jobs (
     snoozes          integer NOT NULL DEFAULT 0,
     pending_parents  integer NOT NULL DEFAULT 0,
     -- Whether another job waits, or has waited, for this one: only then does its end concern others. Set under the lock
-    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older (docs/decisions/0034-dependents-flag.md).
+    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older
+    -- (docs/decisions/0034-dependents-flag.md).
     has_dependents   boolean NOT NULL DEFAULT false,
     cancel_requested boolean NOT NULL DEFAULT false,
     queue            text NOT NULL,
@@ -49,7 +50,7 @@ CREATE TABLE windlass.jobs (
     idempotency_window bigint,
     concurrency_key  text,
     -- The slot of its concurrency key; NULL: it has none.
-    slot             integer,
+    key_slot             integer,
     key_limit        integer,
     key_strict       boolean,
     key_rate         text,
@@ -99,7 +100,7 @@ CREATE INDEX jobs_waiting_for_key ON windlass.jobs
     (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id)
     WHERE reason = 'waits for its concurrency key';
 -- At most one holder per slot of a key, whatever concurrent admissions do.
-CREATE UNIQUE INDEX jobs_slot ON windlass.jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
+CREATE UNIQUE INDEX jobs_key_slot ON windlass.jobs (queue, concurrency_key, key_slot) WHERE key_slot IS NOT NULL;
 -- Running jobs that were asked to stop.
 CREATE INDEX jobs_cancelling ON windlass.jobs (id) WHERE cancel_requested;
 -- The newest failures.
@@ -303,7 +304,7 @@ CREATE TABLE windlass.dirty_keys (
 CREATE INDEX dirty_keys_queue ON windlass.dirty_keys (queue, tx);
 
 -- Token buckets of concurrency keys and, with the key '', of queues: see core/flow/rate.py.
-CREATE TABLE windlass.buckets (
+CREATE TABLE windlass.token_buckets (
     queue  text NOT NULL,
     key    text NOT NULL,
     credit bigint NOT NULL,
@@ -409,7 +410,7 @@ CREATE TABLE windlass.identity (
 );
 INSERT INTO windlass.identity DEFAULT VALUES;
 
--- Attempts that ended in an interval, by outcome, and how long they waited and ran: histograms as JSON, bucket to count.
+-- Attempts that ended in an interval, by outcome, and how long they waited and ran: histograms as JSON, bin to count.
 -- Each runner adds to it every few seconds; dropped after an hour.
 CREATE TABLE windlass.meters (
     interval_start bigint NOT NULL,

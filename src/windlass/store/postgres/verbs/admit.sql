@@ -7,17 +7,17 @@
 WITH start AS MATERIALIZED (
     SELECT due FROM windlass.due_watermark WHERE one = 1
 ), due AS MATERIALIZED (
-    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key, concurrency_key IS NOT NULL AND slot IS NULL AS in_line
+    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key, concurrency_key IS NOT NULL AND key_slot IS NULL AS in_line
     FROM windlass.jobs
     WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM start) AND run_at <= :now
     ORDER BY run_at, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 ), admitted AS (
     UPDATE windlass.jobs AS job
-    SET status = CASE WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN 'blocked' ELSE 'pending' END,
-        reason = CASE WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN 'waits for its concurrency key' END,
+    SET status = CASE WHEN job.concurrency_key IS NOT NULL AND job.key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN job.concurrency_key IS NOT NULL AND job.key_slot IS NULL THEN 'waits for its concurrency key' END,
         updated_at = :now,
         rank = CASE
-            WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN job.run_at
+            WHEN job.concurrency_key IS NOT NULL AND job.key_slot IS NULL THEN job.run_at
             WHEN job.reason = 'rate limit of its key' THEN job.rank
             ELSE greatest(job.run_at, :now, (
                 SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.core.flow.slots import or_waiting_for_key, slot_after
+from windlass.core.flow.key_slots import key_slot_after, or_waiting_for_key
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange, Timing, may_change, reschedule
 from windlass.core.jobs.version import ANY_VERSION, Versions
@@ -58,8 +58,8 @@ async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | No
 def _changed(at: JobState, wanted: JobChange, now: Micros) -> tuple[Timing, int | None]:
     """Its timing and its slot of the concurrency key after the change."""
     after = reschedule(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
-    slot = slot_after(at.slot, after, wanted, moves=wanted.queue not in (None, at.queue))
-    return or_waiting_for_key(after, at.concurrency_key, slot), slot
+    key_slot = key_slot_after(at.key_slot, after, wanted, moves=wanted.queue not in (None, at.queue))
+    return or_waiting_for_key(after, at.concurrency_key, key_slot), key_slot
 
 
 async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wanted: JobChange) -> None:
@@ -72,7 +72,7 @@ async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wante
         "reasons": [timing.reason for timing in timings],
         "run_ats": [timing.run_at for timing in timings],
         "ranks": [timing.rank for timing in timings],
-        "slots": [slot for _, slot in after.values()],
+        "key_slots": [key_slot for _, key_slot in after.values()],
         "sort_priority": None if wanted.priority is None else -wanted.priority,
         "payload": wanted.payload,
         "timed": wanted.is_timed,

@@ -4,10 +4,10 @@ UPDATE windlass.history_dead SET payload = :payload WHERE id = ANY (:ids::uuid[]
 
 -- name: change
 -- Change waiting jobs, locked by the caller: each has its own timing, the rest is the same for all. Keys of freed
--- slots and of newly waiting jobs become dirty. Ageing is reset when a job is delayed, moved, or given another
+-- key slots and of newly waiting jobs become dirty. Ageing is reset when a job is delayed, moved, or given another
 -- priority; its delay after its parents when it gets a time.
 WITH before AS MATERIALIZED (
-    SELECT id, queue, concurrency_key AS key, slot FROM windlass.jobs
+    SELECT id, queue, concurrency_key AS key, key_slot FROM windlass.jobs
     WHERE id = ANY (:ids::uuid[]) AND concurrency_key IS NOT NULL
 ), changed AS (
     UPDATE windlass.jobs AS job
@@ -21,13 +21,13 @@ WITH before AS MATERIALIZED (
             THEN 0 ELSE job.aged_by
         END,
         payload = coalesce(:payload::text, job.payload),
-        queue = coalesce(:queue::text, job.queue), slot = new.slot,
+        queue = coalesce(:queue::text, job.queue), key_slot = new.key_slot,
         delay_after_parents = CASE WHEN :timed::boolean THEN 0 ELSE job.delay_after_parents END, tenant_queue = (
             SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues
             WHERE name = coalesce(:queue::text, job.queue)
         )
-    FROM unnest(:ids::uuid[], :statuses::text[], :reasons::text[], :run_ats::bigint[], :ranks::bigint[], :slots::integer[])
-        AS new (id, status, reason, run_at, rank, slot)
+    FROM unnest(:ids::uuid[], :statuses::text[], :reasons::text[], :run_ats::bigint[], :ranks::bigint[], :key_slots::integer[])
+        AS new (id, status, reason, run_at, rank, key_slot)
     WHERE job.id = new.id AND job.id = ANY (:ids::uuid[])
     RETURNING job.id, job.queue, job.sort_priority, job.rank, job.status, job.concurrency_key
 ), dirtied AS (

@@ -87,7 +87,7 @@ SELECT (SELECT own.id::text FROM own WHERE own.id NOT IN (SELECT placed.id FROM 
 
 -- name: enqueue_dependents
 -- New jobs with parents; returns those that were not live. Inserts none if the watermark is missing or the queue is
--- closed. None waits for a key or has a slot before it is due.
+-- closed. None waits for a key or has a key slot before it is due.
 WITH place AS MATERIALIZED (
     SELECT now, coalesce(:run_at::bigint, now) AS run_at, coalesce(:max_attempts::integer, queue.max_attempts) AS max_attempts,
         coalesce(:timeout::bigint, queue.timeout) AS timeout,

@@ -43,7 +43,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     rank: Micros = 0
     concurrency_key: str | None = None
     """Its concurrency key."""
-    slot: int | None = None
+    key_slot: int | None = None
     pending_parents: int = 0
     """Parents that had not completed when it was cancelled."""
 
@@ -71,9 +71,9 @@ async def _live(db: Db, ids: list[JobId]) -> Found:
             run_at=run_at,
             rank=rank,
             concurrency_key=concurrency_key,
-            slot=slot,
+            key_slot=key_slot,
         )
-        for id_, status, reason, run_at, rank, queue, sort_priority, key, concurrency_key, slot in rows
+        for id_, status, reason, run_at, rank, queue, sort_priority, key, concurrency_key, key_slot in rows
     }
 
 

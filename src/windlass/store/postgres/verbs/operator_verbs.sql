@@ -1,6 +1,6 @@
 -- name: lock_live
 -- Lock live jobs, in order. A job that is settled while we wait is not among them.
-SELECT id::text, status, reason, run_at, rank, queue, sort_priority, idempotency_key, concurrency_key, slot
+SELECT id::text, status, reason, run_at, rank, queue, sort_priority, idempotency_key, concurrency_key, key_slot
 FROM windlass.jobs AS job
 WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR UPDATE
 
@@ -17,8 +17,8 @@ WHERE id = ANY (:ids::uuid[]) AND status || '' = 'running'
 -- failed jobs.
 WITH back AS (
     UPDATE windlass.jobs AS job
-    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
         run_at = :now, rank = :now, updated_at = :now, failures = 0, crashes = 0, expires_at = NULL,
         tenant_queue = (
             SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
@@ -81,8 +81,8 @@ SELECT id::text, status, queue, sort_priority, rank FROM back
 -- waiting jobs.
 WITH ready AS (
     UPDATE windlass.jobs AS job
-    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
         run_at = :now, rank = :now, updated_at = :now, tenant_queue = (
             SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
         )

@@ -9,7 +9,7 @@ WHERE head.type <> ALL(:known::text[]) LIMIT 1
 
 -- name: park
 -- Park jobs of unknown types among the first of each queue and priority; jobs that are being claimed are skipped.
--- Their slots are freed, except in strict order.
+-- Their key slots are freed, except in strict order.
 WITH unknown AS MATERIALIZED (
     SELECT head.id
     FROM windlass.watermarks AS place CROSS JOIN LATERAL (
@@ -25,11 +25,11 @@ WITH unknown AS MATERIALIZED (
     ) AS head
 ), parked AS (
     UPDATE windlass.jobs
-    SET status = 'blocked', reason = 'no worker for type', updated_at = :now, slot = CASE WHEN key_strict THEN slot END
-    WHERE id = ANY(ARRAY(SELECT id FROM unknown)) RETURNING type, queue, concurrency_key, slot
+    SET status = 'blocked', reason = 'no worker for type', updated_at = :now, key_slot = CASE WHEN key_strict THEN key_slot END
+    WHERE id = ANY(ARRAY(SELECT id FROM unknown)) RETURNING type, queue, concurrency_key, key_slot
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key)
-    SELECT DISTINCT queue, concurrency_key FROM parked WHERE concurrency_key IS NOT NULL AND slot IS NULL
+    SELECT DISTINCT queue, concurrency_key FROM parked WHERE concurrency_key IS NOT NULL AND key_slot IS NULL
 )
 SELECT type, count(*) FROM parked GROUP BY type
 
@@ -53,8 +53,8 @@ WITH freed AS MATERIALIZED (
     ) AS parked LIMIT :limit::integer
 ), back AS (
     UPDATE windlass.jobs AS job
-    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
         updated_at = :now, tenant_queue = (
             SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
         )

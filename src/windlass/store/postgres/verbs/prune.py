@@ -72,8 +72,8 @@ class Pruner:
         else:
             for name in ("prune_tombstones", "prune_conflicts"):
                 await self._clear(access, name)
-        await access.once(lambda db: db.run("reset_future_buckets", {"tolerance": SET_BACK}))
-        await self._clear(access, "prune_buckets")
+        await access.once(lambda db: db.run("reset_future_token_buckets", {"tolerance": SET_BACK}))
+        await self._clear(access, "prune_token_buckets")
         for step, since in self._samples_pruned.items():
             self._samples_pruned[step] = await access.write(partial(prune_samples, step=step, since=since))
         return dropped

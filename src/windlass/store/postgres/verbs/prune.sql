@@ -66,28 +66,28 @@ SELECT old.day, EXISTS (
 FROM (SELECT DISTINCT day FROM windlass.history_counts WHERE day >= 0 AND day < :now / 86400000000) AS old
 ORDER BY old.day
 
--- name: reset_future_buckets
--- Buckets of the future: the clock was set back. They keep their tokens, and are refilled from now on; jobs that wait
+-- name: reset_future_token_buckets
+-- Token buckets of the future: the clock was set back. They keep their tokens, and are refilled from now on; jobs that wait
 -- for their tokens wait for as much less. Locked rows are skipped.
 WITH ahead AS MATERIALIZED (
-    SELECT queue, key, at, at - :now AS by FROM windlass.buckets WHERE at > :now + :tolerance::bigint
+    SELECT queue, key, at, at - :now AS by FROM windlass.token_buckets WHERE at > :now + :tolerance::bigint
     ORDER BY queue, key FOR NO KEY UPDATE SKIP LOCKED
 ), waiting AS MATERIALIZED (
     SELECT job.id, ahead.by FROM ahead CROSS JOIN LATERAL (
         SELECT id FROM windlass.jobs
-        WHERE slot IS NOT NULL AND queue = ahead.queue AND concurrency_key = ahead.key
+        WHERE key_slot IS NOT NULL AND queue = ahead.queue AND concurrency_key = ahead.key
         AND status || '' = 'scheduled' AND reason = 'rate limit of its key' AND run_at >= ahead.at
         FOR UPDATE SKIP LOCKED
     ) AS job
 ), earlier AS (
     UPDATE windlass.jobs AS job SET run_at = job.run_at - waiting.by FROM waiting WHERE job.id = waiting.id
 )
-UPDATE windlass.buckets AS bucket SET at = bucket.at - ahead.by, full_at = bucket.full_at - ahead.by
-FROM ahead WHERE bucket.queue = ahead.queue AND bucket.key = ahead.key
+UPDATE windlass.token_buckets AS token_bucket SET at = token_bucket.at - ahead.by, full_at = token_bucket.full_at - ahead.by
+FROM ahead WHERE token_bucket.queue = ahead.queue AND token_bucket.key = ahead.key
 
--- name: prune_buckets
-DELETE FROM windlass.buckets WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yugabyte (queue, key) IN (*/
-    SELECT /*plain*/ctid/*end*//*yugabyte queue, key*/ FROM windlass.buckets WHERE full_at < :now
+-- name: prune_token_buckets
+DELETE FROM windlass.token_buckets WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yugabyte (queue, key) IN (*/
+    SELECT /*plain*/ctid/*end*//*yugabyte queue, key*/ FROM windlass.token_buckets WHERE full_at < :now
     LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 )/*plain*/)/*end*/
 

@@ -5,7 +5,7 @@ WITH gone AS (
         AND EXISTS (SELECT FROM windlass.history AS old WHERE old.id = twin.id OFFSET 0)
     RETURNING *
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM gone WHERE slot IS NOT NULL
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM gone WHERE key_slot IS NOT NULL
 )
 SELECT id::text, queue, idempotency_key, idempotency_window, has_dependents FROM gone
 
@@ -16,7 +16,7 @@ WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR UPDATE
 
 -- name: complete
 -- Move completed jobs into history. Returns those that were not running as stated. A job that is not kept leaves a
--- tombstone; keys are released, at once or after their windows, and slots freed. Dependents are released with the
+-- tombstone; keys are released, at once or after their windows, and key slots freed. Dependents are released with the
 -- results: a row with NULL says that some may run now. :queues are those of the jobs, once each.
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest(
@@ -34,7 +34,7 @@ WITH done AS MATERIALIZED (
     RETURNING job.id, job.queue, job.type, job.payload, job.sort_priority + job.aged_by AS sort_priority, job.rank,
         job.run_at, job.attempt, job.max_attempts, job.failures, job.crashes, job.rescues, job.suspicions, job.requeues,
         job.snoozes, job.created_at, job.claimed_at, coalesce(job.claimed_at + done.started_after, job.started_at) AS started_at,
-        job.worker, job.idempotency_key, job.idempotency_window, job.concurrency_key, job.slot, job.key_limit,
+        job.worker, job.idempotency_key, job.idempotency_window, job.concurrency_key, job.key_slot, job.key_limit,
         job.key_strict, job.key_rate, job.rate_cost, job.tenant, job.parent, job.flow, job.parents, job.result_params,
         job.parent_results, job.pending_parents, job.delay_after_parents, job.has_dependents, job.timeout, job.expires_at,
         job.cancel_requested, job.attempts, job.tags, job.meta, job.schedule, job.tick, done.result
@@ -71,8 +71,8 @@ WITH done AS MATERIALIZED (
     DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM unkept))
 ), special AS MATERIALIZED (
     -- Mostly there is none, and what follows has nothing to read.
-    SELECT id, queue, idempotency_key, idempotency_window, concurrency_key, slot, rank, result, has_dependents
-    FROM gone WHERE has_dependents OR slot IS NOT NULL OR idempotency_key IS NOT NULL
+    SELECT id, queue, idempotency_key, idempotency_window, concurrency_key, key_slot, rank, result, has_dependents
+    FROM gone WHERE has_dependents OR key_slot IS NOT NULL OR idempotency_key IS NOT NULL
 ), keyed AS MATERIALIZED (
     SELECT queue, encode(sha256(convert_to(idempotency_key, 'UTF8')), 'hex') AS hash, id,
         :now + idempotency_window AS until
@@ -84,7 +84,7 @@ WITH done AS MATERIALIZED (
     UPDATE windlass.idempotency_keys AS held SET until = keyed.until FROM keyed
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM special WHERE slot IS NOT NULL
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM special WHERE key_slot IS NOT NULL
 ), notified AS (
     DELETE FROM windlass.result_waits WHERE job = ANY(ARRAY(SELECT id FROM gone)) RETURNING channel, job
 )
@@ -177,7 +177,7 @@ WITH ending AS MATERIALIZED (
     SELECT queue, now_status, windlass.drop_day(now_status, now, keep), count(*) FROM ended
     GROUP BY queue, now_status, windlass.drop_day(now_status, now, keep)
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE key_slot IS NOT NULL
 )
 SELECT id::text, keep = 0, has_dependents FROM ended WHERE keep = 0 OR has_dependents
 
@@ -203,13 +203,13 @@ WITH off AS (
         claimed_at = NULL, started_at = NULL, worker = NULL, claim = NULL, error = coalesce(off.error, job.error),
         attempts = off.attempts, failures = job.failures + off.failures, snoozes = job.snoozes + off.snoozes,
         requeues = job.requeues + off.requeues,
-        slot = CASE WHEN job.key_strict THEN job.slot END
+        key_slot = CASE WHEN job.key_strict THEN job.key_slot END
     FROM unnest(
         :ids::uuid[], :statuses::text[], :reasons::text[], :delays::bigint[], :errors::text[], :attempts::text[],
         :failures::integer[], :snoozes::integer[], :requeues::integer[]
     ) AS off (id, status, reason, delay, error, attempts, failures, snoozes, requeues)
     WHERE job.id = off.id AND job.id = ANY (:ids::uuid[])
-    RETURNING job.queue, job.concurrency_key, job.slot
+    RETURNING job.queue, job.concurrency_key, job.key_slot
 )
 INSERT INTO windlass.dirty_keys (queue, key)
-SELECT DISTINCT queue, concurrency_key FROM off WHERE concurrency_key IS NOT NULL AND slot IS NULL
+SELECT DISTINCT queue, concurrency_key FROM off WHERE concurrency_key IS NOT NULL AND key_slot IS NULL

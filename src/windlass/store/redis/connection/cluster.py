@@ -1,4 +1,6 @@
-"""The wire to a cluster: each call goes to the server that has its queue, and follows the slot when that moves."""
+"""The wire to a cluster: each call goes to the server that has its queue, and follows the hash slot when that
+moves.
+"""
 
 import asyncio
 import contextlib
@@ -60,19 +62,19 @@ class AbsentNodes:
 
 
 MAP_SECONDS = 2.0
-"""Seconds that a node has to send the slot map."""
+"""Seconds that a node has to send the map of hash slots."""
 HASTY_SECONDS = 3.0
 """Seconds that a node has to answer a call that is not patient."""
 
 
 class ClusterWire(RetryingWire):
-    """A wire to each node, and the map of slots to nodes."""
+    """A wire to each node, and the map of hash slots to nodes."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._lines: dict[Node, ServerWire] = {}
         self._map: list[tuple[int, int, Node]] = []
-        """First and last slot, and their node; empty: unknown or outdated."""
+        """First and last hash slot, and their node; empty: unknown or outdated."""
         self._away = AbsentNodes()
         self._probes: set[asyncio.Task[None]] = set()
 
@@ -157,7 +159,7 @@ class ClusterWire(RetryingWire):
             raise Unsent(f"{node[0]}:{node[1]} does not answer")
 
     async def _probe(self, node: Node) -> None:
-        """Ask an absent node again. The slot map is dropped: another node may have its slots by now."""
+        """Ask an absent node again. The map is dropped: another node may have its hash slots by now."""
         self._map = []
         try:
             await self._line(node).command("PING", seconds=PROBE_SECONDS)
@@ -171,7 +173,9 @@ class ClusterWire(RetryingWire):
         return is_retryable(reply) and (patient or not is_unsent(reply))
 
     async def _redirected(self, what: "Call | tuple[Word, ...]", reply: Any, node: Node, seconds: float) -> Any:
-        """Follow ASK: a key of a migrating slot may be at the new node already. After MOVED the map is read again."""
+        """Follow ASK: a key of a migrating hash slot may be at the new node already. After MOVED the map is read
+        again.
+        """
         if isinstance(reply, MovedError):
             self._map = []
             with contextlib.suppress(*DRIVER_ERRORS):  # the map is read again by the next call
@@ -208,7 +212,7 @@ class ClusterWire(RetryingWire):
         raise ClusterDownError(f"CLUSTERDOWN no node has slot {slot}")
 
     async def _learn(self, seconds: float, first: Node | None = None) -> None:
-        """Read the slot map from the first known or named node that sends it."""
+        """Read the map of hash slots from the first known or named node that sends it."""
         if self._map:
             return
         trouble: Exception | None = None

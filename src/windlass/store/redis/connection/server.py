@@ -64,8 +64,8 @@ class ClaimMemory:
         self.rate_waits = RateWaits()
         self._limited_until: dict[str, Micros] = {}
         self._asked: dict[str, int] = {}
-        self.bucket_cursors: dict[str, str] = {}
-        """Where the next look at the buckets of a queue continues."""
+        self.token_bucket_cursors: dict[str, str] = {}
+        """Where the next look at the token buckets of a queue continues."""
 
     def is_limited(self, queue: str) -> bool:
         """Whether it was found limited within LIMITED_FOR."""

@@ -29,6 +29,6 @@ for _, entry in ipairs(request[2]) do
   local asked = redis.call('ZSCORE', K.parent_checks, entry[1])
   if asked and tonumber(asked) == entry[2] then checked_all_parents(entry[1]) end
 end
-assign_slots(dirty_keys, now)
+assign_key_slots(dirty_keys, now)
 answer[1] = to_do()
 return answer

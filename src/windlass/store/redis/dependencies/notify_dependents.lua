@@ -34,7 +34,7 @@ local function notify_some()
 end
 
 while work.left > 0 and work.pages ~= MAX_PAGES and redis.call('EXISTS', K.parent_changes) == 1 do notify_some() end
-assign_slots(work.dirty_keys, work.now)
+assign_key_slots(work.dirty_keys, work.now)
 
 -- Mail whose sender did not deliver it.
 local function add_old_mail(least)

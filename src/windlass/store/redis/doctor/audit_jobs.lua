@@ -2,7 +2,7 @@
 -- after (empty: the start). Reply: the last id (empty: the end), how many, and {id, index} of missing entries.
 --! effect: reads
 --! uses: record, index_entries, claims
---! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, slots, parked
+--! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, key_slots, parked
 local STEP = 250
 local from = request[1]
 local ids = redis.call('ZRANGEBYLEX', K.ids, from == '' and '-' or '(' .. from, '+', 'LIMIT', 0, STEP)

@@ -1,4 +1,4 @@
--- admit: make due jobs pending, the earliest first; jobs with a concurrency key and no slot wait for their key.
+-- admit: make due jobs pending, the earliest first; jobs with a concurrency key and no key slot wait for their key.
 -- Pending jobs of a queue that became fair get tenant queues. Request: the maximum (0: only look); a call does as
 -- much as it may. Reply: how many, and how long until the next is due (nothing: none).
 --! effect: writes
@@ -11,7 +11,7 @@ local function rank_of(r) return math.max(r.run_at, now) end
 
 local function admit(id, r, dirty_keys)
   remove_from_indexes(id, r)
-  if has(r.flags, HAS_CONCURRENCY_KEY) and r.slot < 0 then
+  if has(r.flags, HAS_CONCURRENCY_KEY) and r.key_slot < 0 then
     r.letter, r.rank = WAITING_FOR_KEY, r.run_at
     mark_dirty(dirty_keys, r)
   else
@@ -79,7 +79,7 @@ local function admit_all(ids)
     end
   end
   if #plain > 0 then admit_plain(plain, records) end
-  assign_slots(dirty_keys, now)
+  assign_key_slots(dirty_keys, now)
   return done
 end
 

@@ -18,7 +18,7 @@ if request > 0 then
       redis.call('ZREM', K.expiring, id)
     end
   end
-  assign_slots(dirty_keys, now)
+  assign_key_slots(dirty_keys, now)
 end
 local first = redis.call('ZRANGE', K.expiring, 0, 0, 'WITHSCORES')
 return {#gone, first[2] and first[2] - now or false, gone}

@@ -1,4 +1,4 @@
--- park: park pending jobs of types that no live worker knows. Their slots are freed, except in strict order.
+-- park: park pending jobs of types that no live worker knows. Their key slots are freed, except in strict order.
 -- Request: types, the maximum. Reply: how many jobs of each type.
 --! effect: writes
 --! uses: record, indexes, key_queue
@@ -10,8 +10,8 @@ local function park(id)
   local r, value = read_job(id)
   text = text + #value
   remove_from_indexes(id, r)
-  if r.slot >= 0 and not has(r.flags, STRICT) then
-    r.slot = -1
+  if r.key_slot >= 0 and not has(r.flags, STRICT) then
+    r.key_slot = -1
     mark_dirty(dirty_keys, r)
   end
   r.letter, r.version, r.updated = PARKED, r.version + 1, now
@@ -31,5 +31,5 @@ for i, name in ipairs(types) do
   end
   left = left - answer[i]
 end
-assign_slots(dirty_keys, now)
+assign_key_slots(dirty_keys, now)
 return answer

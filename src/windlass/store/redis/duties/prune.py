@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable, Sequence
 
-from windlass.core.flow.rate import Bucket
+from windlass.core.flow.rate import TokenBucket
 from windlass.core.ids import JobId
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.errors import QueueErrors
@@ -20,7 +20,8 @@ MAX_PRUNED = 250
 async def prune(access: Access, limit: int) -> Sequence[JobId]:
     """Each queue drops its share of the limit; those with more to drop are called again while the limit allows.
 
-    Unreachable queues hold up no others. Full buckets, old statistics and old plans of removed schedules go too.
+    Unreachable queues hold up no others. Full token buckets, old statistics and old plans of removed schedules go
+    too.
     """
     dropped: list[JobId] = []
     troubles = QueueErrors()
@@ -35,7 +36,7 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         waiting += [queue for queue, (_, *ids) in replies.items() if len(ids) == share]
         more |= {queue for queue, (any_left, *_) in replies.items() if any_left}
     troubles += await _clear_more(access, more)
-    for clean_up in (prune_stats, prune_documents, refresh_buckets, forget_removed):
+    for clean_up in (prune_stats, prune_documents, refresh_token_buckets, forget_removed):
         with troubles.collected():
             await clean_up(access)
     if troubles and not dropped:  # else the caller needs the ids of dropped jobs, and calls again
@@ -55,28 +56,28 @@ async def _clear_more(access: Access, queues: Iterable[str]) -> QueueErrors:
     return troubles
 
 
-QUEUE_BUCKET = ""
-"""The name of a queue's own bucket; those of concurrency keys are named by their digests."""
+QUEUE_TOKEN_BUCKET = ""
+"""The name of a queue's own token bucket; those of concurrency keys are named by their digests."""
 MAX_PAGES = 50
 """Pages of one call; the next call continues from there."""
-_BUCKET = struct.Struct(">Iqqqq")
+_TOKEN_BUCKET = struct.Struct(">Iqqqq")
 
 
-def to_bucket(value: bytes) -> Bucket:
+def to_token_bucket(value: bytes) -> TokenBucket:
     """From its stored form: whole tokens and a part, because a script's numbers cannot hold a large credit."""
-    whole, part, period, at, _ = _BUCKET.unpack(value)
-    return Bucket(whole * period + part, period, at)
+    whole, part, period, at, _ = _TOKEN_BUCKET.unpack(value)
+    return TokenBucket(whole * period + part, period, at)
 
 
-async def refresh_buckets(access: Access) -> None:
-    """Drop buckets that are full again, and turn back those from before the clock was set back."""
-    cursors = access.server.claim_memory.bucket_cursors
+async def refresh_token_buckets(access: Access) -> None:
+    """Drop token buckets that are full again, and turn back those from before the clock was set back."""
+    cursors = access.server.claim_memory.token_bucket_cursors
     names = await access.queue_names()
     for _ in range(MAX_PAGES):
         if not names:
             return
         replies, troubles = await access.call_reachable(
-            "refresh_buckets", {name: (cursors.get(name, "0"),) for name in names}
+            "refresh_token_buckets", {name: (cursors.get(name, "0"),) for name in names}
         )
         cursors |= {name: reply.decode() for name, reply in replies.items()}
         names = [name for name in replies if cursors[name] != "0"]

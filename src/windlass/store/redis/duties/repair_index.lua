@@ -2,7 +2,7 @@
 -- rank to continue at. Reply: the next rank (-1: the end), and how many went.
 --! effect: writes
 --! uses: record, index_entries, claims
---! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, slots, parked, held
+--! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, key_slots, parked, held
 local place, from = request[1], request[2]
 local STEP = place == 'held' and 2 or 100  -- a claim has some hundreds of jobs
 

@@ -2,7 +2,7 @@
 -- cursor (`0`: the start). Reply: the next cursor (`0`: the end), and how many entries were missing.
 --! effect: writes
 --! uses: record, index_entries, claims
---! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, slots, parked
+--! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, key_slots, parked
 local STEP = 50
 local now, repaired = now_micros(), 0
 

@@ -21,7 +21,7 @@ INTERVAL = 60.0
 """Seconds between checks of the counters."""
 INDEXES = (
     *("ids", "ready", "tenant_queues", "due", "throttled", "waiting_for_key", "parked", "drop_times", "by_status"),
-    *("failures", "slots", "expiring", "held"),
+    *("failures", "key_slots", "expiring", "held"),
 )
 MAX_PAGES = 200
 """Per queue and call: some 10,000 jobs. The next call continues from there."""

@@ -15,7 +15,7 @@ local function unpark(id, member)
   freed, text = freed + 1, text + #value
   remove_from_indexes(id, r)
   r.letter, r.version, r.updated = PENDING, r.version + 1, now
-  if has(r.flags, HAS_CONCURRENCY_KEY) and r.slot < 0 then
+  if has(r.flags, HAS_CONCURRENCY_KEY) and r.key_slot < 0 then
     r.letter = WAITING_FOR_KEY
     mark_dirty(dirty_keys, r)
   end
@@ -32,5 +32,5 @@ for _, name in ipairs(types) do
     unpark(string.sub(member, 13), member)
   end
 end
-assign_slots(dirty_keys, now)
+assign_key_slots(dirty_keys, now)
 return freed

@@ -39,7 +39,7 @@ for i, id in ipairs(request) do
   local at = 1 + 3 * i
   answer[i] = arrive(id, ARGV[at], ARGV[at + 1], ARGV[at + 2])
 end
-local granted = assign_slots(dirty_keys, now)
+local granted = assign_key_slots(dirty_keys, now)
 for i, id in ipairs(request) do
   if granted[id] and answer[i] == WAITING_FOR_KEY then answer[i] = PENDING end
 end

@@ -13,7 +13,7 @@ local function leave(id, version, record, details)
   local r = read_record(record)
   r.version = version + 1
   list_only_dependent(id, r)
-  mark_dirty_if_slotted(dirty_keys, before)
+  mark_dirty_if_key_slot(dirty_keys, before)
   remove_from_indexes(id, before)
   local packet = {target, write_record(r), details, redis.call('HGET', K.notes, id) or ''}
   redis.call('HSET', K.moving, id, cmsgpack.pack({now, packet}))
@@ -30,5 +30,5 @@ end
 for i, entry in ipairs(request[2]) do
   answer[i] = leave(entry[1], entry[2], ARGV[2 + 2 * i], ARGV[3 + 2 * i])
 end
-assign_slots(dirty_keys, now)
+assign_key_slots(dirty_keys, now)
 return answer

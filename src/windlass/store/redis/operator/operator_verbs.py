@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.core.flow.slots import or_waiting_for_key, slot_after
+from windlass.core.flow.key_slots import key_slot_after, or_waiting_for_key
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, pending_parents
@@ -21,7 +21,7 @@ from windlass.store.redis.operator.move import move_all
 from windlass.store.redis.operator.read_records import FoundJob, read_anywhere
 from windlass.store.redis.operator.replace import Replaced, pairs_by_queue, text_of
 from windlass.store.redis.records.ending import cancelled, reset_ageing, row_of, set_status
-from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, Record
+from windlass.store.redis.records.record import NO_KEY_SLOT, STATUS, Flag, Letter, Record
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 
 _ANY = -1
@@ -31,7 +31,7 @@ _ANY = -1
 async def cancel(
     access: Access, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Waiting jobs end now, all at once, before any slot is reassigned. Running ones get a cancel request."""
+    """Waiting jobs end now, all at once, before any key slot is reassigned. Running ones get a cancel request."""
 
     def decide(seen: FoundJob) -> Record | None:
         record = seen.record
@@ -77,7 +77,7 @@ def _revived(seen: FoundJob) -> Record:
         claim=0,
         claimed_at=0,
         started_at=0,
-        slot=NO_SLOT,
+        key_slot=NO_KEY_SLOT,
         result=None,
         details=msgspec.structs.replace(seen.record.details, attempts=_all_attempts(seen)),
     )
@@ -110,9 +110,9 @@ async def run_now(access: Access, ids: Sequence[JobId], versions: Versions = ANY
 
 
 def make_due_now(record: Record, now: Micros) -> None:
-    """It is due now; with a concurrency key and no slot it waits for its key."""
+    """It is due now; with a concurrency key and no key slot it waits for its key."""
     due = Timing(Status.PENDING, None, now, now)
-    apply_timing(record, or_waiting_for_key(due, record.fields.concurrency_key, slot_of(record)), now)
+    apply_timing(record, or_waiting_for_key(due, record.fields.concurrency_key, key_slot_of(record)), now)
 
 
 def apply_timing(record: Record, timing: Timing, now: Micros) -> None:
@@ -121,9 +121,9 @@ def apply_timing(record: Record, timing: Timing, now: Micros) -> None:
     record.run_at, record.rank, record.updated_at = timing.run_at, timing.rank, now
 
 
-def slot_of(record: Record) -> int | None:
+def key_slot_of(record: Record) -> int | None:
     """The slot of its key that the job has."""
-    return None if record.slot == NO_SLOT else record.slot
+    return None if record.key_slot == NO_KEY_SLOT else record.key_slot
 
 
 async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
@@ -239,11 +239,11 @@ def _changed(seen: FoundJob, wanted: JobChange) -> Record | None:
     if record.status is Status.DEAD:
         return msgspec.structs.replace(record, payload=payload)
     timing = reschedule(Timing(record.status, record.reason, record.run_at, record.rank), wanted, seen.now)
-    slot = slot_after(slot_of(record), timing, wanted, moves)
-    timing = or_waiting_for_key(timing, record.fields.concurrency_key, slot)
+    key_slot = key_slot_after(key_slot_of(record), timing, wanted, moves)
+    timing = or_waiting_for_key(timing, record.fields.concurrency_key, key_slot)
     after = msgspec.structs.replace(
         record,
-        slot=NO_SLOT if slot is None else slot,
+        key_slot=NO_KEY_SLOT if key_slot is None else key_slot,
         payload=payload,
     )
     if wanted.priority is not None:
@@ -253,7 +253,7 @@ def _changed(seen: FoundJob, wanted: JobChange) -> Record | None:
     apply_timing(after, timing, seen.now)
     if record.flags & Flag.WAITS_FOR_PARENTS and wanted.is_timed:
         after.rank = 0  # the delay after its parents
-    if after.letter == Letter.THROTTLED and slot is None:
-        # It waits for its time only: a job without a slot is not among the throttled ones of its key.
+    if after.letter == Letter.THROTTLED and key_slot is None:
+        # It waits for its time only: a job without a key slot is not among the throttled ones of its key.
         after.letter = Letter.SCHEDULED
     return after

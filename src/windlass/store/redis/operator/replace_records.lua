@@ -33,7 +33,7 @@ for i, entry in ipairs(request) do
   at = at + (details and 2 or 1)
   answer[i] = put(entry, record, details)
 end
-local granted = assign_slots(dirty_keys, now)
+local granted = assign_key_slots(dirty_keys, now)
 for i, entry in ipairs(request) do
   if granted[entry[1]] and answer[i] == WAITING_FOR_KEY then answer[i] = PENDING end
 end

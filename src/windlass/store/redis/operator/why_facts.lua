@@ -2,7 +2,7 @@
 -- jobs; concurrency digest (false: none), sort_priority and rank among jobs that wait for the key (false: it does
 -- not); its tenant in a fair queue (false: not fair); how many tenants and jobs to name. Reply: counts {at a
 -- higher priority, before it at its own, in its tenant queue, beside it, waiting for the key before it, running,
--- slots held}, tenants, longest running jobs, holders of its key's slots, buckets of queue and key.
+-- key slots held}, tenants, longest running jobs, holders of its key slots, token buckets of queue and key.
 --! effect: reads
 --! uses: record, indexes, claims, byte_order
 local id, sort_priority, rank, key, order, waiting_rank, tenant_queue, max_tenants, max_named = unpack(request, 1, 9)
@@ -58,26 +58,26 @@ local function longest_running()
   return found
 end
 
-local function slot_holders()
+local function key_slot_holders()
   local found = {}
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', K.slots, '[' .. key, '(' .. key .. LAST, 'LIMIT', 0, max_named)) do
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', K.key_slots, '[' .. key, '(' .. key .. LAST, 'LIMIT', 0, max_named)) do
     found[#found + 1] = holder(string.sub(member, -36))
   end
   return found
 end
 
-local waiting_place, slots, holders = 0, 0, {}
+local waiting_place, key_slots, holders = 0, 0, {}
 if order then
   waiting_place = between(K.waiting_for_key, key, key .. struct.pack('>I2I8', order + LEVEL, waiting_rank) .. id)
-  slots = between(K.slots, key, key .. LAST)
-  holders = slot_holders()
+  key_slots = between(K.key_slots, key, key .. LAST)
+  holders = key_slot_holders()
 end
 local running = tonumber(redis.call('HGET', K.counts, string.char(RUNNING)) or 0)
 return {
-  {sooner, before, tenant_place, beside, waiting_place, running, slots},
+  {sooner, before, tenant_place, beside, waiting_place, running, key_slots},
   tenant_queue and waiting_tenants() or {},
   longest_running(),
   holders,
-  redis.call('HGET', K.buckets, '') or '',
-  key and redis.call('HGET', K.buckets, key) or '',
+  redis.call('HGET', K.token_buckets, '') or '',
+  key and redis.call('HGET', K.token_buckets, key) or '',
 }

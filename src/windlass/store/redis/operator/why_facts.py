@@ -12,7 +12,7 @@ from windlass.core.status import FINISHED, Status
 from windlass.core.why.estimate import LATELY
 from windlass.core.why.facts import MAX_NAMED, MAX_TENANTS, Holder, Throughput, WhyFacts
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.duties.prune import to_bucket
+from windlass.store.redis.duties.prune import to_token_bucket
 from windlass.store.redis.liveness.workers import live_workers, worker_of
 from windlass.store.redis.operator.queues import QueueState, read_queues
 from windlass.store.redis.operator.read_jobs import find, jobs_of
@@ -47,8 +47,8 @@ async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
         position=position_of(counts, [(tenant.decode(),) for tenant in tenants]),
         runners=_holders(runners),
         holders=_holders(holders),
-        queue_bucket=to_bucket(of_queue) if of_queue else None,
-        key_bucket=to_bucket(of_key) if of_key else None,
+        queue_token_bucket=to_token_bucket(of_queue) if of_queue else None,
+        key_token_bucket=to_token_bucket(of_key) if of_key else None,
         workers=workers_of(await live_workers(access), job),
         throughput=_pace(measured.since(LATELY), found.queue),
     )
@@ -99,7 +99,7 @@ def _usual(measured: Recent, found: FoundJob) -> Histogram:
 
 
 def _pace(measured: Recent, queue: str) -> Throughput:
-    """How many attempts of its queue ended, by slot."""
+    """How many attempts of its queue ended, by interval."""
     ended: Counter[int] = Counter()
     for each in measured.meters:
         if each.queue == queue:

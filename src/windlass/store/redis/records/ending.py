@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from windlass.core.flow.slots import keeps_slot
+from windlass.core.flow.key_slots import keeps_key_slot
 from windlass.core.jobs.outcome import Ending
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, Status
 from windlass.store.ending import Running, ending_values, resolve
-from windlass.store.redis.records.record import NO_SLOT, REASONS, Details, Flag, Record, letter_of
+from windlass.store.redis.records.record import NO_KEY_SLOT, REASONS, Details, Flag, Record, letter_of
 
 
 def running_of(record: Record, queue: str) -> Running:
@@ -57,8 +57,8 @@ def end_attempt(record: Record, queue: str, ending: Ending, now: Micros) -> Reco
         ),
     )
     _set_status_at(after, ending.status, ending.reason, now)
-    if not keeps_slot(ending.status, record.fields.key_strict):
-        after.slot = NO_SLOT
+    if not keeps_key_slot(ending.status, record.fields.key_strict):
+        after.key_slot = NO_KEY_SLOT
     if ending.status in FINISHED:
         after.result = ending.result
         after.started_at = values["started_at"] or 0
@@ -77,7 +77,7 @@ def _put_back(after: Record, ending: Ending, now: Micros) -> None:
 
 def cancelled(record: Record, reason: str, now: Micros) -> Record:
     """A waiting job that ends without a run: cancelled by an operator, replaced by a new job, or expired."""
-    after = msgspec.structs.replace(record, slot=NO_SLOT)
+    after = msgspec.structs.replace(record, key_slot=NO_KEY_SLOT)
     _set_status_at(after, Status.CANCELLED, reason, now)
     return after
 

@@ -1,6 +1,6 @@
 """The key map: everything that Windlass keeps in Redis, by name.
 
-All keys of a queue carry its name as hash tag, so a queue is in one slot of a cluster and queues spread over it.
+All keys of a queue carry its name as hash tag, so a queue is in one hash slot of a cluster and queues spread over it.
 Their number is fixed, however many jobs there are: a script declares every key that it touches.
 """
 
@@ -37,11 +37,11 @@ QUEUE_KEYS: dict[str, str] = {
     "tombstones": "hash: id of a dropped job → its last attempt and outcome",
     "tombstone_times": "zset: moment until which it is kept → id with a tombstone",
     "waiting_for_key": "zset, by member: concurrency digest, sort_priority, rank, id of jobs that wait for it",
-    "slots": "zset, by member: concurrency digest, slot, id of the job that has it",
-    "stalled_keys": "set: digests of concurrency keys with more free slots than one call assigns",
+    "key_slots": "zset, by member: concurrency digest, key slot, id of the job that has it",
+    "stalled_keys": "set: digests of concurrency keys with more free key slots than one call assigns",
     "parked": "zset, by member: type, rank, id of jobs whose type no live worker knows",
     "throttled": "zset, by member: concurrency digest, sort_priority, rank, id of jobs that wait for its rate",
-    "buckets": "hash: digest of a concurrency key, or nothing for the queue itself → its token bucket",
+    "token_buckets": "hash: digest of a concurrency key, or nothing for the queue itself → its token bucket",
     "children": "zset, by member: parent, id of each of its children in this queue",
     "dependents": "zset, by member: w (waiting) or f (notified that the parent failed), parent, child, the child's "
     "queue if it is another one; not the only dependent of a parent that has it in its record",

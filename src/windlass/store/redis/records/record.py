@@ -2,7 +2,7 @@
 
     head A | runner | head B | head C | fields | length of payload | payload | length | parent results | result
 
-Only a record with Flag.HAS_HEAD_C has head C: aged, with an expiry or a slot, or tried before. Only one with
+Only a record with Flag.HAS_HEAD_C has head C: aged, with an expiry or a key slot, or tried before. Only one with
 Flag.HAS_PARENT_RESULTS has parent results and their length. Fields end with the last value that a job has.
 
 Head A is what a claim and a completion change, so they rewrite 38 bytes and copy the rest. `version` grows with
@@ -28,7 +28,7 @@ A = struct.Struct(">BIIIqqqB")
 B = struct.Struct(">IIiqqqqHI")
 C = struct.Struct(">HqhHHIHII")
 _LENGTH = struct.Struct(">I")
-NO_SLOT = -1  # in the place of a slot
+NO_KEY_SLOT = -1  # in the place of a key slot
 
 
 class Letter:
@@ -184,7 +184,7 @@ class Record(msgspec.Struct, kw_only=True):
     expires_at: Micros = 0
     timeout: Micros = 0
     max_attempts: int = 0
-    slot: int = NO_SLOT
+    key_slot: int = NO_KEY_SLOT
     failures: int = 0
     crashes: int = 0
     rescues: int = 0
@@ -217,11 +217,11 @@ class Record(msgspec.Struct, kw_only=True):
 _HEAD = ("letter", "version", "attempt", "claim", "updated_at", "claimed_at", "started_at")
 _NUMBERS = ("flags", "type", "sort_priority", "rank", "run_at", "created_at", "timeout", "max_attempts")
 _RARE = (
-    *("aged_by", "expires_at", "slot"),
+    *("aged_by", "expires_at", "key_slot"),
     *("failures", "crashes", "rescues", "suspicions", "requeues", "snoozes"),
 )
 _head_of, _numbers_of, _rare_of = attrgetter(*_HEAD), attrgetter(*_NUMBERS[1:]), attrgetter(*_RARE)
-NO_RARE = (0, 0, NO_SLOT, 0, 0, 0, 0, 0, 0)
+NO_RARE = (0, 0, NO_KEY_SLOT, 0, 0, 0, 0, 0, 0)
 """Head C of a record that has none."""
 _HAS_HEAD_C = int(Flag.HAS_HEAD_C)
 _NILS = b"\xc0" * (len(Fields.__struct_fields__) - 1)

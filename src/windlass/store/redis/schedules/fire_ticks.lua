@@ -6,7 +6,7 @@
 -- empty if a later plan was here. No reply: the plan must be read again.
 --! effect: grows
 --! uses: store_jobs
---! lazy: resolve_key_conflicts, transfer_keys, try_slot, assign_slots, tenant_member, link_parents, add_children
+--! lazy: resolve_key_conflicts, transfer_keys, try_key_slot, assign_key_slots, tenant_member, link_parents, add_children
 local MAX_AGE, PASSED = 3600000000, 0
 local now = now_micros()
 local kinds, order, asked, entries, elsewhere = unpack(request, 1, 5)

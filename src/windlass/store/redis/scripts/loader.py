@@ -10,7 +10,7 @@ header, lines that begin with `--!`; a mistake in it is an error with file and l
     --! missing_queue: skip     create (the default): a queue that does not exist is created first; skip: no reply
     --! uses: record, claims    files in scripts/parts, which may use others
     --! keys: ready, due        keys that it names by `K[…]`
-    --! lazy: assign_slots      functions of its parts that are compiled at their first use (trim.py)
+    --! lazy: assign_key_slots      functions of its parts that are compiled at their first use (trim.py)
 """
 
 import re

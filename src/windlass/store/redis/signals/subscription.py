@@ -180,7 +180,7 @@ class Subscriber:
             fresh, old = sorted(self._wanted - self._asked), sorted(self._asked - self._wanted)
             self._asked = set(self._wanted)
             self._heard &= self._asked
-            # One at a time: those of one command would have to be in one slot.
+            # One at a time: those of one command would have to be in one hash slot.
             commands = [(f"{kind}SUBSCRIBE", each) for each in fresh] + [(f"{kind}UNSUBSCRIBE", each) for each in old]
             if commands:
                 with connection_errors():

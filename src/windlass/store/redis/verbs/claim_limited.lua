@@ -35,7 +35,7 @@ local function bound()
     claim.left = math.min(claim.left, room)
   end
   if rate then
-    local tokens = claim.session.queue_bucket.whole
+    local tokens = claim.session.queue_token_bucket.whole
     near = near or tokens < AHEAD_CLAIMS * asked
     claim.left = math.min(claim.left, math.max(1, tokens))  -- without tokens too, to compute until when
   end

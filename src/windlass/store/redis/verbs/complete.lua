@@ -4,13 +4,13 @@
 -- may do, or in other queues, the reply continues as that of `notify_dependents`.
 --! effect: writes
 --! uses: record, indexes, details, idempotency_keys, drop, replace_record, key_queue, hint, release_dependents, completion_hints
---! lazy: replace_record, read_details, write_details, assign_slots, release_keys, forget_jobs, replace_with_tombstones, notify_dependent, note_parent_state, publish_completions
+--! lazy: replace_record, read_details, write_details, assign_key_slots, release_keys, forget_jobs, replace_with_tombstones, notify_dependent, note_parent_state, publish_completions
 local now = now_micros()
 local ids, attempts, starts, results = unpack(request, 1, 4)
 local keep = retention_of(COMPLETED)
 local values, PORTION = {}, 25
 local answer, claims, dirty_keys, seen = {}, {}, {}, {}
-local records, ended, slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
+local records, ended, key_slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
 local dropped, tombstones, tombstone_times = {}, {}, {}
 local done, unusual, dependents = 0, 0, 0
 local released, listed, work = {}, {}, {now = now, dirty_keys = dirty_keys, sent = {}}
@@ -18,7 +18,7 @@ local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
 local HAS_MORE = HAS_NOTES + IS_CHILD  -- other keys have entries of the job
 local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
 
--- End a job with an idempotency key or a slot, or without retention.
+-- End a job with an idempotency key or a key slot, or without retention.
 local function finish_keyed(i, value, flags)
   local id, r = ids[i], read_record(value)
   r.flags = bit.band(flags, bit.bnot(HAS_HEAD_C))
@@ -27,10 +27,10 @@ local function finish_keyed(i, value, flags)
     keyed[#keyed + 1] = {id, fields[KEY_DIGEST], fields[WINDOW]}
     digests[#digests + 1] = fields[KEY_DIGEST]
   end
-  if r.slot >= 0 then
-    slots[#slots + 1] = slot_member(id, r)
+  if r.key_slot >= 0 then
+    key_slots[#key_slots + 1] = key_slot_member(id, r)
     mark_dirty(dirty_keys, r)
-    r.slot = -1
+    r.key_slot = -1
   end
   r.letter, r.version, r.updated = COMPLETED, r.version + 1, now
   if starts[i] >= 0 then r.started = r.claimed + starts[i] end
@@ -39,17 +39,17 @@ local function finish_keyed(i, value, flags)
   return write_record(r)
 end
 
--- It has a slot, and nothing else that ends with it or is in head C: what follows head A of its record, without head C;
+-- It has a key slot, and nothing else that ends with it or is in head C: what follows head A of its record, without head C;
 -- nil if it is not like that. Head B begins at `at`.
 local NO_MORE = string.rep('\0', C_SIZE - 2)
-local function without_slot(i, value, at, flags)
+local function without_key_slot(i, value, at, flags)
   if not has(flags, HAS_HEAD_C) then return nil end
   local head_c, fields_at = at + B_SIZE, at + B_SIZE + C_SIZE
-  local slot = string.sub(value, head_c + SLOT_AT, head_c + SLOT_AT + 1)
-  local others = string.sub(value, head_c, head_c + SLOT_AT - 1) .. string.sub(value, head_c + SLOT_AT + 2, fields_at - 1)
-  if others ~= NO_MORE or string.byte(slot) > 127 then return nil end
+  local key_slot = string.sub(value, head_c + KEY_SLOT_AT, head_c + KEY_SLOT_AT + 1)
+  local others = string.sub(value, head_c, head_c + KEY_SLOT_AT - 1) .. string.sub(value, head_c + KEY_SLOT_AT + 2, fields_at - 1)
+  if others ~= NO_MORE or string.byte(key_slot) > 127 then return nil end
   local digest = fields_in(value, fields_at, struct.unpack('>I4', value, head_c - 4))[CONCURRENCY_DIGEST]
-  slots[#slots + 1] = digest .. slot .. ids[i]
+  key_slots[#key_slots + 1] = digest .. key_slot .. ids[i]
   dirty_keys[digest] = true
   return struct.pack('>I4', flags - HAS_HEAD_C) .. string.sub(value, at + 4, head_c - 1) .. string.sub(value, fields_at)
 end
@@ -116,7 +116,7 @@ end
 local function finish_unusual(i, value)
   local id, before, r = ids[i], read_record(value), read_record(value)
   unusual = unusual + 1
-  r.letter, r.updated, r.slot = COMPLETED, now, -1
+  r.letter, r.updated, r.key_slot = COMPLETED, now, -1
   if starts[i] >= 0 then r.started = r.claimed + starts[i] end
   r.tail = r.tail .. results[i]
   if has(r.flags, HAS_DETAILS) then write_details(id, r, {attempts = read_details(id, r).attempts}) end
@@ -146,10 +146,10 @@ for i, id in ipairs(ids) do
         local runner = string.sub(value, A_SIZE + 1, at - 1)
         local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
         count_claim(runner, claim)
-        -- For most jobs only the head changes, and the flags if it had dependents or a slot.
+        -- For most jobs only the head changes, and the flags if it had dependents or a key slot.
         local rest = kept_flags ~= flags and struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) or ''
         if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then
-          rest = without_slot(i, value, at, kept_flags)
+          rest = without_key_slot(i, value, at, kept_flags)
           is_plain = rest ~= nil
         end
         if is_plain and keep == 0 then
@@ -172,12 +172,12 @@ if #records > 0 then
   add_count(COMPLETED, done)
 end
 for head, jobs in pairs(claims) do release_claim(head, jobs) end
-if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
+if #key_slots > 0 then redis.call('ZREM', K.key_slots, unpack(key_slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
 if #dropped > 0 then replace_with_tombstones(dropped, tombstones, tombstone_times, now) end
 if next(unkept) then forget_jobs(unkept, now) end
 if #released > 0 then release_dependents(released, listed, work) end
-if next(dirty_keys) then assign_slots(dirty_keys, now) end
+if next(dirty_keys) then assign_key_slots(dirty_keys, now) end
 hint_if_room(done + unusual)
 if done > 0 and has_waiters() then publish_completions(seen) end
 if work.details or #work.sent > 0 or checks_requested[1] then

@@ -5,7 +5,7 @@
 -- one.
 --! effect: grows
 --! uses: store_jobs
---! lazy: resolve_key_conflicts, is_parent_key_taken, transfer_keys, any_new, try_slot, assign_slots, tenant_member, link_parents, add_children
+--! lazy: resolve_key_conflicts, is_parent_key_taken, transfer_keys, any_new, try_key_slot, assign_key_slots, tenant_member, link_parents, add_children
 local now = now_micros()
 local known, found, refusal = check_batch(request, now, false)
 if refusal then return refusal end

@@ -3,7 +3,7 @@
 -- causes it, and whether children are about to be notified.
 --! effect: reads
 --! missing_queue: skip
---! uses: record, buckets, record_claim, child_state
+--! uses: record, token_buckets, record_claim, child_state
 local now = now_micros()
 local types = request[1]
 
@@ -19,8 +19,8 @@ local paused, paused_until, limited, max_count, tokens, period, burst, text = un
 local function shut_for()
   local rate = rate_of(tokens, period, burst)
   if not rate then return -1 end
-  local queue_bucket = refilled(stored_bucket(QUEUE_BUCKET) or full_bucket(rate, now), rate, now)
-  return queue_bucket.whole > 0 and -1 or ready_at(queue_bucket, rate, 1) - now
+  local queue_token_bucket = refilled(stored_token_bucket(QUEUE_TOKEN_BUCKET) or full_token_bucket(rate, now), rate, now)
+  return queue_token_bucket.whole > 0 and -1 or ready_at(queue_token_bucket, rate, 1) - now
 end
 
 local function is_full()

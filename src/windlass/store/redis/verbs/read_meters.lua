@@ -16,8 +16,8 @@ end
 
 local now = now_micros()
 since = since or math.max(0, now - past)
-local from = ARGV[4] == '' and '[' .. slot_head(since - since % length) or '(' .. ARGV[4]
-local places = redis.call('ZRANGEBYLEX', K.meter_index, from, ends and '(' .. slot_head(ends) or '+', 'LIMIT', 0, max_count)
+local from = ARGV[4] == '' and '[' .. start_head(since - since % length) or '(' .. ARGV[4]
+local places = redis.call('ZRANGEBYLEX', K.meter_index, from, ends and '(' .. start_head(ends) or '+', 'LIMIT', 0, max_count)
 local answer = {now, #places == max_count and places[max_count] or ''}
 for i, place in ipairs(places) do
   if wanted(place) then

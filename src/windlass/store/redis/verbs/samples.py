@@ -13,7 +13,7 @@ from windlass.core.stats.timeline import SampleQuery, Samples, Times
 from windlass.store.records import Counts
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.operator.read_jobs import counts
-from windlass.store.redis.verbs.stats import SLOT, Sum, between, kept, oldest
+from windlass.store.redis.verbs.stats import START, Sum, between, kept, oldest
 from windlass.store.samples import sample
 
 W = TypeVar("W")
@@ -33,7 +33,7 @@ _encode = msgspec.msgpack.Encoder().encode
 class _Sample(msgspec.Struct, Generic[W, R], array_like=True, frozen=True, gc=False):
     """A sample as it is stored, its histograms as parts/stats.lua has them; those not wanted stay undecoded."""
 
-    slot: Micros
+    start: Micros
     queue: str
     type: str
     counters: tuple[int, int, int, int, int, int]
@@ -74,7 +74,7 @@ class RedisSampleStore:
 
     async def last_sampled(self, step: Micros, at_most: Micros) -> Micros | None:
         bounds = b"(" + _head(METERS, step, at_most + 1), b"[" + _head(METERS, step, 0)
-        return _first_slot(await self._access.command("ZREVRANGEBYLEX", "sample_index", *bounds, "LIMIT", 0, 1))
+        return _first_start(await self._access.command("ZREVRANGEBYLEX", "sample_index", *bounds, "LIMIT", 0, 1))
 
     async def first_sampled(self, step: Micros, at_least: Micros) -> Micros | None:
         return await _first(self._access, METERS, step, at_least)
@@ -107,7 +107,7 @@ class RedisSampleStore:
 async def prune_stats(access: Access) -> None:
     """Drop meters, minutes and hours whose retention is over, at most MAX_PRUNED portions of each."""
     now = await access.now()
-    await _prune(access, "meters", "meter_index", b"", SLOT.pack(interval_of(now - METER_RETENTION)))
+    await _prune(access, "meters", "meter_index", b"", START.pack(interval_of(now - METER_RETENTION)))
     for step in SAMPLE_RETENTION:
         until = pruned_until(now, step, await _first(access, METERS, step, 0))
         for kind in (METERS, DEPTHS):
@@ -139,12 +139,12 @@ def _added_up(window: SampleQuery, values: Iterable[bytes]) -> tuple[Meter, ...]
     for value in values:
         each = decode(value)
         key = (
-            each.slot,
+            each.start,
             each.queue if window.by in (None, "queue") else "",
             each.type if window.by in (None, "type") else "",
         )
         (sums.get(key) or sums.setdefault(key, Sum())).add(each.counters, each.wait, each.run)
-    return tuple(found.meter(slot, queue, type_) for (slot, queue, type_), found in sums.items())
+    return tuple(found.meter(start, queue, type_) for (start, queue, type_), found in sums.items())
 
 
 def _stored(meter: Meter) -> bytes:
@@ -155,11 +155,11 @@ def _stored(meter: Meter) -> bytes:
 async def _depths(access: Access, window: SampleQuery) -> list[bytes]:
     """Depths in the order of time. Those of one queue are read by their places: the index has those of all."""
     first = -(-window.since // window.step) * window.step
-    slots = range(first, window.until, window.step)
-    if window.depth_queue is None or len(slots) > PORTION:
+    starts = range(first, window.until, window.step)
+    if window.depth_queue is None or len(starts) > PORTION:
         return await _samples(access, DEPTHS, msgspec.structs.replace(window, queue=window.depth_queue))
     queues = sorted({"", window.depth_queue})
-    places = [_place(DEPTHS, window.step, slot, queue, "") for slot in slots for queue in queues]
+    places = [_place(DEPTHS, window.step, start, queue, "") for start in starts for queue in queues]
     found: list[bytes] = []
     for at in range(0, len(places), PORTION):
         values = await access.command("HMGET", "samples", *places[at : at + PORTION])
@@ -169,18 +169,18 @@ async def _depths(access: Access, window: SampleQuery) -> list[bytes]:
 
 async def _first(access: Access, kind: bytes, step: Micros, at_least: Micros) -> Micros | None:
     bounds = b"[" + _head(kind, step, at_least), b"(" + _head(kind, step + 1, 0)
-    return _first_slot(await access.command("ZRANGEBYLEX", "sample_index", *bounds, "LIMIT", 0, 1))
+    return _first_start(await access.command("ZRANGEBYLEX", "sample_index", *bounds, "LIMIT", 0, 1))
 
 
-def _head(kind: bytes, step: Micros, slot: Micros) -> bytes:
-    return _PLACE.pack(kind, step, slot)
+def _head(kind: bytes, step: Micros, start: Micros) -> bytes:
+    return _PLACE.pack(kind, step, start)
 
 
-def _place(kind: bytes, step: Micros, slot: Micros, queue: str, type_: str) -> bytes:
+def _place(kind: bytes, step: Micros, start: Micros, queue: str, type_: str) -> bytes:
     """As parts/stats.lua has it."""
-    return _head(kind, step, slot) + f"{queue}\0{type_}".encode()
+    return _head(kind, step, start) + f"{queue}\0{type_}".encode()
 
 
-def _first_slot(places: Sequence[bytes]) -> Micros | None:
-    slot: Micros | None = _PLACE.unpack_from(places[0])[2] if places else None
-    return slot
+def _first_start(places: Sequence[bytes]) -> Micros | None:
+    start: Micros | None = _PLACE.unpack_from(places[0])[2] if places else None
+    return start

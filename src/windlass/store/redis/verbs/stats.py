@@ -11,7 +11,7 @@ from windlass.core.stats.meter import (
     COUNTERS,
     INTERVAL,
     RATE_WINDOW,
-    Buckets,
+    Bins,
     Histogram,
     Meter,
     Recent,
@@ -25,9 +25,9 @@ MAX_METERS = 200
 MAX_PLACES = 2_000
 """Places in one call that reads the meters of one queue or type."""
 MAX_ADDED = 50
-"""Meters in one call: each has two histograms, which are added up bucket by bucket."""
+"""Meters in one call: each has two histograms, which are added up bin by bin."""
 EMPTY = Histogram()
-SLOT = struct.Struct(">q")
+START = struct.Struct(">q")
 _value = msgspec.msgpack.Decoder(tuple[int, int, int, int, int, int, list[int], list[int]])
 
 
@@ -79,9 +79,9 @@ async def _summed(access: Access, period: _Period, queue: str | None, type_: str
         fresh = interval_of(now - RATE_WINDOW)
         read += len(pairs)
         for place, value in pairs:
-            (slot,) = SLOT.unpack_from(place)
-            key = place[SLOT.size :].decode().split("\0")[at], slot >= fresh
-            firsts.setdefault(key, slot)  # places are in the order of time
+            (start,) = START.unpack_from(place)
+            key = place[START.size :].decode().split("\0")[at], start >= fresh
+            firsts.setdefault(key, start)  # places are in the order of time
             *counted, wait, run = _value.decode(value)
             (sums.get(key) or sums.setdefault(key, Sum())).add(counted, wait, run)
     named = {key: ((key[0], "") if by == "queue" else ("", key[0])) for key in sums}
@@ -93,16 +93,16 @@ class Sum:
 
     def __init__(self) -> None:
         self._counters = [0] * len(COUNTERS)
-        self._times: tuple[Buckets, Buckets] = defaultdict(int), defaultdict(int)
+        self._times: tuple[Bins, Bins] = defaultdict(int), defaultdict(int)
 
     def add(self, counters: Iterable[int], *times: list[int] | msgspec.Raw) -> None:
         """Add a meter; histograms that were not decoded are left out."""
         self._counters = list(map(int.__add__, self._counters, counters))
-        for buckets, flat in zip(self._times, times, strict=True):
+        for bins, flat in zip(self._times, times, strict=True):
             if isinstance(flat, list):
                 numbers = iter(flat)
-                for bucket in numbers:
-                    buckets[bucket] += next(numbers)
+                for bin_number in numbers:
+                    bins[bin_number] += next(numbers)
 
     def meter(self, start: Micros, queue: str, type_: str) -> Meter:
         """All of it."""
@@ -134,16 +134,18 @@ async def oldest(access: Access) -> dict[str, Micros]:
 def kept(meter: Meter) -> list[int | list[int]]:
     """As parts/stats.lua adds them up."""
     counted: list[int | list[int]] = [getattr(meter, name) for name in COUNTERS]
-    histograms = ([number for pair in each.buckets.items() for number in pair] for each in (meter.wait, meter.run))
+    histograms = ([number for pair in each.bins.items() for number in pair] for each in (meter.wait, meter.run))
     return [*counted, *histograms]
 
 
 def _meter(place: bytes, value: bytes) -> Meter:
-    (slot,) = SLOT.unpack_from(place)
-    queue, type_ = place[SLOT.size :].decode().split("\0")
+    (start,) = START.unpack_from(place)
+    queue, type_ = place[START.size :].decode().split("\0")
     *counted, wait, run = _value.decode(value)
     counters = dict(zip(COUNTERS, counted, strict=True))
-    return Meter(queue=queue, type=type_, interval_start=slot, wait=_histogram(wait), run=_histogram(run), **counters)
+    return Meter(
+        queue=queue, type=type_, interval_start=start, wait=_histogram(wait), run=_histogram(run), **counters
+    )
 
 
 def _histogram(flat: Iterable[int]) -> Histogram:

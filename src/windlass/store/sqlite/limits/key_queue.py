@@ -1,11 +1,13 @@
-"""Jobs that wait for a concurrency key; every verb that frees a slot or adds a waiting job assigns the free slots."""
+"""Jobs that wait for a concurrency key; every verb that frees a key slot or adds a waiting job assigns the free
+key slots.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from windlass.core.flow.slots import KeyPosition, assign_slots, key_position
+from windlass.core.flow.key_slots import KeyPosition, assign_key_slots, key_position
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
 from windlass.core.moments import Micros
@@ -13,7 +15,7 @@ from windlass.core.status import Status
 from windlass.store.sqlite.db import Db, array
 
 FIRST_READ = 2
-"""Usually one slot is free: the first job gets it, and the second shows that no more is free."""
+"""Usually one key slot is free: the first job gets it, and the second shows that no more is free."""
 NEXT_READ = 500
 
 _taken = msgspec.json.Decoder(tuple[int, ...])
@@ -26,22 +28,22 @@ KeyQueue = tuple[str, str]
 
 
 class KeyUse(msgspec.Struct, frozen=True):
-    """The slots and waiting jobs of a key."""
+    """The key slots and waiting jobs of a key."""
 
     taken: tuple[int, ...] = ()
     head: KeyPosition | None = None
     """The position of the first waiting job."""
 
 
-class SlotAssignment(msgspec.Struct, frozen=True):
-    """The slots of new jobs; the others wait for their key."""
+class KeySlotAssignment(msgspec.Struct, frozen=True):
+    """The key slots of new jobs; the others wait for their key."""
 
-    slots: dict[JobId, int]
+    key_slots: dict[JobId, int]
     overtaken: list[KeyQueue]
     """Keys for which a new job comes first, and may bring a higher limit than the waiting ones."""
 
 
-NO_SLOTS = SlotAssignment({}, [])
+NO_KEY_SLOTS = KeySlotAssignment({}, [])
 
 
 def key_queues_of(jobs: Iterable[NewJob]) -> set[KeyQueue]:
@@ -49,42 +51,42 @@ def key_queues_of(jobs: Iterable[NewJob]) -> set[KeyQueue]:
     return {(job.queue, job.concurrency_key) for job in jobs if job.concurrency_key is not None}
 
 
-def assign(due: Iterable[tuple[NewJob, Micros]], uses: Mapping[KeyQueue, KeyUse]) -> SlotAssignment:
-    """Assign slots to due jobs, given with their ranks; the order among waiting jobs decides."""
+def assign(due: Iterable[tuple[NewJob, Micros]], uses: Mapping[KeyQueue, KeyUse]) -> KeySlotAssignment:
+    """Assign key slots to due jobs, given with their ranks; the order among waiting jobs decides."""
     new_jobs: dict[KeyQueue, list[tuple[KeyPosition, int | None]]] = defaultdict(list)
     for job, rank in due:
         if job.concurrency_key is not None:
             position = key_position(-job.priority, job.key_strict, rank, job.id)
             new_jobs[job.queue, job.concurrency_key].append((position, job.key_limit))
-    slots: dict[JobId, int] = {}
+    key_slots: dict[JobId, int] = {}
     overtaken = []
     for key_queue, waiting in new_jobs.items():
         use = uses.get(key_queue, KeyUse())
         waiting.sort()
         if use.head is None:
-            given = assign_slots(use.taken, (limit for _, limit in waiting))
-            slots.update(zip((id_ for (_, _, id_), _ in waiting), given, strict=False))
+            given = assign_key_slots(use.taken, (limit for _, limit in waiting))
+            key_slots.update(zip((id_ for (_, _, id_), _ in waiting), given, strict=False))
         elif waiting[0][0] < use.head:
             overtaken.append(key_queue)
-    return SlotAssignment(slots, overtaken)
+    return KeySlotAssignment(key_slots, overtaken)
 
 
-def assign_free_slots(db: Db, key_queues: Collection[KeyQueue]) -> None:
-    """Give the free slots of these keys to the first waiting jobs."""
+def assign_free_key_slots(db: Db, key_queues: Collection[KeyQueue]) -> None:
+    """Give the free key slots of these keys to the first waiting jobs."""
     max_jobs = FIRST_READ
     while key_queues:
         key_queues, max_jobs = _assign(db, key_queues, max_jobs), NEXT_READ
 
 
 def _assign(db: Db, key_queues: Collection[KeyQueue], max_jobs: int) -> list[KeyQueue]:
-    """The keys for which every job that was read got a slot: there may be more."""
+    """The keys for which every job that was read got a key slot: there may be more."""
     assigned: list[tuple[str, int]] = []
     rated, unfinished = set(), []
     for queue, key, taken, heads in db.rows(
         "key_queue_heads", {"key_queues": array(key_queues), "max_jobs": max_jobs}
     ):
         waiting = _waiting.decode(heads)
-        free = assign_slots(_taken.decode(taken), (limit for _, limit, _ in waiting))
+        free = assign_key_slots(_taken.decode(taken), (limit for _, limit, _ in waiting))
         admitted = waiting[: len(free)]
         assigned += zip((id_ for id_, _, _ in admitted), free, strict=True)
         if any(has_rate for _, _, has_rate in admitted):
@@ -92,16 +94,16 @@ def _assign(db: Db, key_queues: Collection[KeyQueue], max_jobs: int) -> list[Key
         if len(free) == max_jobs:
             unfinished.append((queue, key))
     if assigned:
-        db.run("assign_slots", {"batch": array(assigned), "now": db.now})
+        db.run("assign_key_slots", {"batch": array(assigned), "now": db.now})
     mark_rated(db, rated)
     return unfinished
 
 
-def slots_for_new(db: Db, due: Sequence[tuple[NewJob, Micros]]) -> SlotAssignment:
-    """Which of these new jobs, with their ranks, get a slot at once: one read for all of their keys."""
+def key_slots_for_new(db: Db, due: Sequence[tuple[NewJob, Micros]]) -> KeySlotAssignment:
+    """Which of these new jobs, with their ranks, get a key slot at once: one read for all of their keys."""
     key_queues = key_queues_of(job for job, _ in due)
     if not key_queues:
-        return NO_SLOTS
+        return NO_KEY_SLOTS
     uses = {
         (queue, key): KeyUse(_taken.decode(taken or "[]"), None if head is None else _head.decode(head))
         for queue, key, taken, head in db.rows("key_use", {"key_queues": array(key_queues)})
@@ -116,8 +118,8 @@ def mark_rated(db: Db, queues: Collection[str]) -> None:
 
 
 def status_after_move(db: Db, id_: JobId, status: Status, key_queues: Collection[KeyQueue]) -> Status:
-    """Assign the slots after an operator moved a job in or between these key queues; the job's status then."""
+    """Assign the key slots after an operator moved a job in or between these key queues; the job's status then."""
     if not key_queues:
         return status
-    assign_free_slots(db, key_queues)
+    assign_free_key_slots(db, key_queues)
     return Status(db.rows("find_job", {"id": id_})[0][0])

@@ -1,8 +1,8 @@
 -- name: key_queue_heads
--- Of each key in [[queue, key], …] with waiting jobs: the taken slots, and the first :max_jobs as [id, limit, has a rate].
+-- Of each key in [[queue, key], …] with waiting jobs: the taken key slots, and the first :max_jobs as [id, limit, has a rate].
 SELECT place.value ->> 0, place.value ->> 1, (
-    SELECT json_group_array(slot) FROM windlass_jobs INDEXED BY windlass_jobs_slot
-    WHERE queue = place.value ->> 0 AND concurrency_key = place.value ->> 1 AND slot IS NOT NULL
+    SELECT json_group_array(key_slot) FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
+    WHERE queue = place.value ->> 0 AND concurrency_key = place.value ->> 1 AND key_slot IS NOT NULL
 ), (
     SELECT json_group_array(json_array(id, key_limit, key_rate IS NOT NULL)) FROM (
         SELECT id, key_limit, key_rate FROM windlass_jobs INDEXED BY windlass_jobs_waiting_for_key
@@ -19,12 +19,12 @@ WHERE EXISTS (
 )
 
 -- name: key_use
--- Of each key in [[queue, key], …] that is in use: the taken slots, and the sort key of the first waiting job. Materialized, or
+-- Of each key in [[queue, key], …] that is in use: the taken key slots, and the sort key of the first waiting job. Materialized, or
 -- each subquery would run again for its comparison with NULL.
 WITH used AS MATERIALIZED (
     SELECT place.value ->> 0 AS queue, place.value ->> 1 AS key, (
-        SELECT nullif(json_group_array(slot), '[]') FROM windlass_jobs INDEXED BY windlass_jobs_slot
-        WHERE queue = place.value ->> 0 AND concurrency_key = place.value ->> 1 AND slot IS NOT NULL
+        SELECT nullif(json_group_array(key_slot), '[]') FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
+        WHERE queue = place.value ->> 0 AND concurrency_key = place.value ->> 1 AND key_slot IS NOT NULL
     ) AS taken, (
         SELECT json_array(CASE WHEN key_strict THEN 0 ELSE sort_priority END, rank, id)
         FROM windlass_jobs INDEXED BY windlass_jobs_waiting_for_key
@@ -36,9 +36,9 @@ WITH used AS MATERIALIZED (
 )
 SELECT queue, key, taken, head FROM used WHERE taken IS NOT NULL OR head IS NOT NULL
 
--- name: assign_slots
--- [[id, slot], …] become pending, ranked behind what is pending already.
-UPDATE windlass_jobs SET status = 'pending', reason = NULL, slot = taken.value ->> 1, rank = :now, updated_at = :now
+-- name: assign_key_slots
+-- [[id, key slot], …] become pending, ranked behind what is pending already.
+UPDATE windlass_jobs SET status = 'pending', reason = NULL, key_slot = taken.value ->> 1, rank = :now, updated_at = :now
 FROM json_each(:batch) AS taken WHERE windlass_jobs.id = taken.value ->> 0
 
 -- name: set_rated

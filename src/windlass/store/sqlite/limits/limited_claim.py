@@ -15,7 +15,7 @@ from windlass.store.sqlite.limits.limits import (
     ClaimMemory,
     QueueLimits,
     TenantTurns,
-    queue_bucket,
+    queue_token_bucket,
     spend_tokens,
     to_cost,
 )
@@ -61,7 +61,7 @@ class LimitedClaim:
             near = room < MIN_CLAIMS_LEFT * request.limit
             self.room = min(self.room, room)
         if self.limits.rate is not None:
-            tokens = queue_bucket(self.db, self.queue, self.limits.rate).tokens
+            tokens = queue_token_bucket(self.db, self.queue, self.limits.rate).tokens
             near = near or tokens < MIN_CLAIMS_LEFT * request.limit
             # Without tokens one job is tried: the rate check then returns when there are enough.
             self.room = min(self.room, max(1, tokens))
@@ -80,7 +80,7 @@ class LimitedClaim:
             self.take_affordable([to_cost(row) for row in listed])
 
     def take_affordable(self, costs: Sequence[StartCost]) -> set[JobId]:
-        """Start the jobs for which there are tokens; an empty bucket of the queue ends the claim."""
+        """Start the jobs for which there are tokens; an empty token bucket of the queue ends the claim."""
         if self.limits.rate is None and not any(cost.rate for cost in costs):
             return self.take([cost.id for cost in costs])
         decision = spend_tokens(self.db, self.queue, self.limits.rate, costs, self.values["now"])

@@ -9,14 +9,14 @@ import msgspec
 
 from windlass.core.flow.fairness import FairState
 from windlass.core.flow.queue import QueueSettings, merge
-from windlass.core.flow.rate import Bucket, Rate, full, parse_rate, ready_at, refilled
-from windlass.core.flow.rate_check import RateBuckets, RateDecision, StartCost, Throttled, check_rates
+from windlass.core.flow.rate import Rate, TokenBucket, full, parse_rate, ready_at, refilled
+from windlass.core.flow.rate_check import RateDecision, StartCost, Throttled, TokenBuckets, check_rates
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import Clock
 from windlass.store.sqlite.db import Db, array
 
 OF_QUEUE = ""
-"""The key of a queue's own bucket."""
+"""The key of a queue's own token bucket."""
 MAX_EXHAUSTED: Micros = SECOND
 """How long a queue counts as exhausted; then a cheaper job may be affordable."""
 MAX_REMEMBERED_TURNS = 1000
@@ -78,17 +78,19 @@ def spend_tokens(db: Db, queue: str, rate: Rate | None, costs: Sequence[StartCos
     """
     keys = sorted({cost.key for cost in costs if cost.rate is not None})
     wanted = keys if rate is None else [OF_QUEUE, *keys]
-    buckets = _buckets(db, queue, wanted) if wanted else {}
+    token_buckets = _token_buckets(db, queue, wanted) if wanted else {}
     throttled: dict[str, list[Throttled]] = defaultdict(list)
     if keys:
         for key, *position, until, cost in db.rows("throttled", {"queue": queue, "keys": array(keys)}):
             throttled[key].append(Throttled(tuple(position), until, cost))
-    decision = check_rates(costs, RateBuckets(rate, buckets.pop(OF_QUEUE, None), buckets, throttled), now)
-    spent = list(decision.key_buckets.items())
-    if rate is not None and decision.queue_bucket is not None:
-        spent.append((OF_QUEUE, (decision.queue_bucket, rate)))
+    decision = check_rates(
+        costs, TokenBuckets(rate, token_buckets.pop(OF_QUEUE, None), token_buckets, throttled), now
+    )
+    spent = list(decision.key_token_buckets.items())
+    if rate is not None and decision.queue_token_bucket is not None:
+        spent.append((OF_QUEUE, (decision.queue_token_bucket, rate)))
     if spent:
-        db.run_many("set_bucket", [_bucket_row(queue, key, *each) for key, each in spent])
+        db.run_many("set_token_bucket", [_token_bucket_row(queue, key, *each) for key, each in spent])
     if decision.throttled:
         db.run_many(
             "throttle", [{"id": id_, "until": until, "now": now} for id_, until in decision.throttled.items()]
@@ -96,19 +98,28 @@ def spend_tokens(db: Db, queue: str, rate: Rate | None, costs: Sequence[StartCos
     return decision
 
 
-def queue_bucket(db: Db, queue: str, rate: Rate) -> Bucket:
-    """The queue's own bucket, refilled until now."""
+def queue_token_bucket(db: Db, queue: str, rate: Rate) -> TokenBucket:
+    """The queue's own token bucket, refilled until now."""
     now = db.now
-    return refilled(_buckets(db, queue, [OF_QUEUE]).get(OF_QUEUE) or full(rate, now), rate, now)
+    return refilled(_token_buckets(db, queue, [OF_QUEUE]).get(OF_QUEUE) or full(rate, now), rate, now)
 
 
-def _buckets(db: Db, queue: str, keys: Sequence[str]) -> dict[str, Bucket]:
-    rows = db.rows("buckets", {"queue": queue, "keys": array(keys)})
-    return {key: Bucket(credit, period, at) for key, credit, period, at in rows}
+def _token_buckets(db: Db, queue: str, keys: Sequence[str]) -> dict[str, TokenBucket]:
+    rows = db.rows("token_buckets", {"queue": queue, "keys": array(keys)})
+    return {key: TokenBucket(credit, period, at) for key, credit, period, at in rows}
 
 
-def _bucket_row(queue: str, key: str, bucket: Bucket, rate: Rate) -> tuple[str, str, int, int, Micros, Micros]:
-    return queue, key, bucket.credit, bucket.period, bucket.at, ready_at(bucket, rate, rate.burst)
+def _token_bucket_row(
+    queue: str, key: str, token_bucket: TokenBucket, rate: Rate
+) -> tuple[str, str, int, int, Micros, Micros]:
+    return (
+        queue,
+        key,
+        token_bucket.credit,
+        token_bucket.period,
+        token_bucket.at,
+        ready_at(token_bucket, rate, rate.burst),
+    )
 
 
 class TenantTurns(msgspec.Struct):

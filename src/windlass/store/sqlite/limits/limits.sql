@@ -4,21 +4,21 @@ SELECT name, paused AND (paused_until IS NULL OR paused_until > :now), max_concu
     CASE WHEN fair THEN declared END, CASE WHEN fair THEN changed END
 FROM windlass_queues WHERE limited OR rated OR paused
 
--- name: buckets
--- The buckets of a queue (key '') and of its keys. A missing bucket is full.
-SELECT key, credit, period, at FROM windlass_buckets
+-- name: token_buckets
+-- The token buckets of a queue (key '') and of its keys. A missing token bucket is full.
+SELECT key, credit, period, at FROM windlass_token_buckets
 WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys))
 
--- name: set_bucket
-INSERT OR REPLACE INTO windlass_buckets (queue, key, credit, period, at, full_at) VALUES (?, ?, ?, ?, ?, ?)
+-- name: set_token_bucket
+INSERT OR REPLACE INTO windlass_token_buckets (queue, key, credit, period, at, full_at) VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: throttled
--- Jobs that wait for tokens of these keys; later jobs must not overtake them. Each holds a slot.
-SELECT concurrency_key, sort_priority, rank, id, run_at, coalesce(rate_cost, 1) FROM windlass_jobs INDEXED BY windlass_jobs_slot
-WHERE slot IS NOT NULL AND queue = :queue AND concurrency_key IN (SELECT value FROM json_each(:keys))
+-- Jobs that wait for tokens of these keys; later jobs must not overtake them. Each holds a key slot.
+SELECT concurrency_key, sort_priority, rank, id, run_at, coalesce(rate_cost, 1) FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
+WHERE key_slot IS NOT NULL AND queue = :queue AND concurrency_key IN (SELECT value FROM json_each(:keys))
 AND status = 'scheduled' AND reason = 'rate limit of its key'
 
 -- name: throttle
--- The key has no tokens until then. The job keeps its slot and rank, and no attempt is counted.
+-- The key has no tokens until then. The job keeps its key slot and rank, and no attempt is counted.
 UPDATE windlass_jobs SET status = 'scheduled', reason = 'rate limit of its key', run_at = :until, updated_at = :now
 WHERE id = :id

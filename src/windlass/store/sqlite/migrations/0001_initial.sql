@@ -42,7 +42,7 @@ CREATE TABLE windlass_jobs (
     idempotency_window  INTEGER,
     -- NULL is the default of each setting of the key.
     concurrency_key     TEXT,
-    slot                INTEGER,
+    key_slot                INTEGER,
     key_limit           INTEGER,
     key_strict          INTEGER,
     key_rate            TEXT,
@@ -86,7 +86,7 @@ CREATE INDEX windlass_jobs_expiring ON windlass_jobs (expires_at, id) WHERE expi
 -- The children of a job.
 CREATE INDEX windlass_jobs_parent ON windlass_jobs (parent, id) WHERE parent IS NOT NULL;
 -- At most one holder of each slot of a key.
-CREATE UNIQUE INDEX windlass_jobs_slot ON windlass_jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
+CREATE UNIQUE INDEX windlass_jobs_key_slot ON windlass_jobs (queue, concurrency_key, key_slot) WHERE key_slot IS NOT NULL;
 -- The next job for a key. Strict order is that of being due, and ignores priority.
 CREATE INDEX windlass_jobs_waiting_for_key ON windlass_jobs
     (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id)
@@ -195,17 +195,17 @@ CREATE TABLE windlass_notes (
 ) WITHOUT ROWID;
 
 -- Token buckets of keys and, with the key '', of queues: see core/flow/rate.py.
-CREATE TABLE windlass_buckets (
+CREATE TABLE windlass_token_buckets (
     queue   TEXT NOT NULL,
     key     TEXT NOT NULL,
     credit  INTEGER NOT NULL,
     period  INTEGER NOT NULL,
     at      INTEGER NOT NULL,
-    -- From then on the bucket is full, and the row may go.
+    -- From then on the token bucket is full, and the row may go.
     full_at INTEGER NOT NULL,
     PRIMARY KEY (queue, key)
 ) WITHOUT ROWID;
-CREATE INDEX windlass_buckets_full ON windlass_buckets (full_at);
+CREATE INDEX windlass_token_buckets_full ON windlass_token_buckets (full_at);
 
 -- Queues: settings as the code declares them and as an operator changed them, and what follows from both.
 CREATE TABLE windlass_queues (
@@ -292,7 +292,7 @@ CREATE TABLE windlass_leadership (
     expires_at INTEGER NOT NULL
 );
 
--- Outcomes, wait and run times of attempts by interval, queue and type; histograms as JSON, bucket to count. Kept for an hour.
+-- Outcomes, wait and run times of attempts by interval, queue and type; histograms as JSON, token bucket to count. Kept for an hour.
 CREATE TABLE windlass_meters (
     interval_start INTEGER NOT NULL,
     queue          TEXT NOT NULL,

@@ -8,7 +8,7 @@ from windlass.core.jobs.job import MAX_PRIORITY
 from windlass.core.moments import Micros
 from windlass.store.records import Admitted
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 
 BACKFILL_BATCH = 5000
 MAX_PRIORITIES = 100
@@ -22,7 +22,7 @@ def admit(db: Db, limit: int) -> Admitted:
     values = {"now": db.now, "limit": limit}
     key_queues = [(queue, key) for queue, key in db.rows("due_key_queues", values)]
     jobs = db.run("admit", values)
-    assign_free_slots(db, key_queues)
+    assign_free_key_slots(db, key_queues)
     if _is_backfilling(db):
         _assign_tenant_queues(db)
     return Admitted(jobs, next_due_in(db))

@@ -1,11 +1,11 @@
 -- name: admit
--- Due jobs become pending; with a key and no slot they wait for the key, in the order in which they are due. The rank among
+-- Due jobs become pending; with a key and no key slot they wait for the key, in the order in which they are due. The rank among
 -- pending jobs is never in the past: see core/jobs/admission.py.
 UPDATE windlass_jobs
-SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-    reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+    reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
     rank = CASE
-        WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN run_at
+        WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN run_at
         -- A throttled job keeps its place.
         WHEN reason IS 'rate limit of its key' THEN rank
         ELSE max(run_at, :now)
@@ -18,12 +18,12 @@ WHERE id IN (
 )
 
 -- name: due_key_queues
--- The keys that due jobs without a slot wait for.
+-- The keys that due jobs without a key slot wait for.
 SELECT DISTINCT queue, concurrency_key FROM (
-    SELECT queue, concurrency_key, slot FROM windlass_jobs INDEXED BY windlass_jobs_due
+    SELECT queue, concurrency_key, key_slot FROM windlass_jobs INDEXED BY windlass_jobs_due
     WHERE status IN ('scheduled', 'failed') AND run_at <= :now
     ORDER BY run_at, id LIMIT :limit
-) WHERE concurrency_key IS NOT NULL AND slot IS NULL
+) WHERE concurrency_key IS NOT NULL AND key_slot IS NULL
 
 -- name: next_due
 SELECT run_at FROM windlass_jobs INDEXED BY windlass_jobs_due

@@ -12,7 +12,7 @@ from windlass.core.status import Status
 from windlass.store.keys import Keyed
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import release
-from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 from windlass.store.sqlite.verbs.prune import drop_unkept
 from windlass.store.sqlite.verbs.release import release_after_cancel
 
@@ -44,7 +44,7 @@ def cancel_waiting(db: Db, reasons: Mapping[JobId, str]) -> None:
     if any(when_ended for _, _, when_ended in descendants):
         release_after_cancel(db, list(reasons))
     drop_unkept(db, [job.id for job in jobs])
-    assign_free_slots(db, {(queue, key) for _, queue, _, _, key in rows if key is not None})
+    assign_free_key_slots(db, {(queue, key) for _, queue, _, _, key in rows if key is not None})
 
 
 def is_any_expired(db: Db) -> bool:

@@ -11,7 +11,7 @@ from windlass.errors import LeaseLost
 from windlass.store.records import ClaimRequest
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.limited_claim import LimitedClaim, take_fairly
-from windlass.store.sqlite.limits.limits import ClaimMemory, QueueLimits, limits_of, queue_bucket
+from windlass.store.sqlite.limits.limits import ClaimMemory, QueueLimits, limits_of, queue_token_bucket
 from windlass.store.sqlite.liveness.leases import has_lease, holds_lease
 from windlass.store.sqlite.verbs.cancel import MAX_EXPIRED_BY_CLAIM, expire, expire_heads, is_any_expired
 
@@ -103,7 +103,7 @@ def _is_exhausted(db: Db, queue: str, limits: QueueLimits, memory: ClaimMemory) 
         ((running,),) = db.rows("count_running", {"queue": queue})
         if running >= limits.max_concurrency:
             return True
-    if limits.rate is not None and not (bucket := queue_bucket(db, queue, limits.rate)).tokens:
-        memory.set_exhausted(queue, ready_at(bucket, limits.rate, 1), limits)
+    if limits.rate is not None and not (token_bucket := queue_token_bucket(db, queue, limits.rate)).tokens:
+        memory.set_exhausted(queue, ready_at(token_bucket, limits.rate, 1), limits)
         return True
     return False

@@ -1,6 +1,6 @@
 -- name: enqueue_children
 -- New jobs that wait for parents, alike but for [[id, payload, idempotency key, concurrency key, parent, flow, parents,
--- result params, number of parents, meta], …]. They get slots when they are due.
+-- result params, number of parents, meta], …]. They get key slots when they are due.
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, delay_after_parents, queue, type, status, reason, sort_priority,
     rank, run_at, max_attempts, created_at, updated_at, tenant, timeout, expires_at, tags, meta, idempotency_window,

@@ -23,11 +23,11 @@ from windlass.store.sql.queues import add_missing
 from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import hold, holders
 from windlass.store.sqlite.limits.key_queue import (
-    NO_SLOTS,
-    SlotAssignment,
-    assign_free_slots,
+    NO_KEY_SLOTS,
+    KeySlotAssignment,
+    assign_free_key_slots,
+    key_slots_for_new,
     mark_rated,
-    slots_for_new,
 )
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
@@ -186,7 +186,7 @@ def _are_alike(jobs: Sequence[NewJob]) -> bool:
 
 
 def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialState]]) -> None:
-    """Due jobs with a key get a slot or wait for the key."""
+    """Due jobs with a key get a key slot or wait for the key."""
     due = [
         (job, state.rank)
         for group, state in groups
@@ -194,30 +194,34 @@ def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialS
         for job in group
         if job.concurrency_key is not None
     ]
-    slots = slots_for_new(call.db, due) if due else NO_SLOTS
+    key_slots = key_slots_for_new(call.db, due) if due else NO_KEY_SLOTS
     for group, state in groups:
         shared = call.shared_columns(group[0], state)
         if state.status is not Status.PENDING or not due:
             _insert(call.db, group, shared, {})
             continue
-        ready = [job for job in group if job.concurrency_key is None or job.id in slots.slots]
-        _insert(call.db, ready, shared, slots.slots)
-        waiting = [job for job in group if job.concurrency_key is not None and job.id not in slots.slots]
+        ready = [job for job in group if job.concurrency_key is None or job.id in key_slots.key_slots]
+        _insert(call.db, ready, shared, key_slots.key_slots)
+        waiting = [job for job in group if job.concurrency_key is not None and job.id not in key_slots.key_slots]
         _insert(call.db, waiting, {**shared, "status": str(Status.BLOCKED), "reason": WAITING_FOR_KEY}, {})
     if due:
-        _after_insert(call.db, due, slots)
+        _after_insert(call.db, due, key_slots)
 
 
-def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], slots: Mapping[JobId, int]) -> None:
+def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], key_slots: Mapping[JobId, int]) -> None:
     for part in _parts(jobs):
-        rows = ((*per_job_values(job), slots.get(job.id)) for job in part) if slots else map(per_job_values, part)
-        db.run("enqueue", {**shared, "batch": array(rows), "has_slots": bool(slots)})
+        rows = (
+            ((*per_job_values(job), key_slots.get(job.id)) for job in part)
+            if key_slots
+            else map(per_job_values, part)
+        )
+        db.run("enqueue", {**shared, "batch": array(rows), "has_key_slots": bool(key_slots)})
 
 
 def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) -> None:
     """Jobs with a time each, such as reminders or the ticks of many schedules."""
-    due = [(job, state.rank) for job, state in jobs if _needs_slot(job, state)]
-    slots = slots_for_new(call.db, due)
+    due = [(job, state.rank) for job, state in jobs if _needs_key_slot(job, state)]
+    key_slots = key_slots_for_new(call.db, due)
     states = {job.id: state for job, state in jobs}
     alike: dict[Any, list[NewJob]] = defaultdict(list)
     for job, _ in jobs:
@@ -225,25 +229,25 @@ def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) ->
     for group in alike.values():
         shared = call.shared_columns(group[0], states[group[0].id])
         for part in _parts(group):
-            rows = [_timed_row(job, states[job.id], slots.slots.get(job.id), call.now) for job in part]
+            rows = [_timed_row(job, states[job.id], key_slots.key_slots.get(job.id), call.now) for job in part]
             call.db.run("enqueue_timed", {**shared, "batch": array(rows)})
-    _after_insert(call.db, due, slots)
+    _after_insert(call.db, due, key_slots)
 
 
-def _needs_slot(job: NewJob, state: InitialState) -> bool:
+def _needs_key_slot(job: NewJob, state: InitialState) -> bool:
     return state.status is Status.PENDING and job.concurrency_key is not None
 
 
-def _timed_row(job: NewJob, state: InitialState, slot: int | None, now: Micros) -> tuple[Any, ...]:
-    waits = _needs_slot(job, state) and slot is None
+def _timed_row(job: NewJob, state: InitialState, key_slot: int | None, now: Micros) -> tuple[Any, ...]:
+    waits = _needs_key_slot(job, state) and key_slot is None
     status, reason = (Status.BLOCKED, WAITING_FOR_KEY) if waits else (state.status, None)
     times = (state.rank, state.run_at, expiry(job, now))
-    return (*per_job_values(job), slot, str(status), reason, *times, job.schedule, job.tick)
+    return (*per_job_values(job), key_slot, str(status), reason, *times, job.schedule, job.tick)
 
 
-def _after_insert(db: Db, due: Sequence[tuple[NewJob, Micros]], slots: SlotAssignment) -> None:
-    assign_free_slots(db, slots.overtaken)
-    mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in slots.slots})
+def _after_insert(db: Db, due: Sequence[tuple[NewJob, Micros]], key_slots: KeySlotAssignment) -> None:
+    assign_free_key_slots(db, key_slots.overtaken)
+    mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in key_slots.key_slots})
 
 
 def _insert_children(call: Enqueue, children: Sequence[NewJob]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from windlass.core.flow.slots import or_waiting_for_key, slot_after
+from windlass.core.flow.key_slots import key_slot_after, or_waiting_for_key
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
 from windlass.core.jobs.version import ANY_VERSION, Versions
@@ -52,7 +52,7 @@ def _each(
 
 
 def cancel(db: Db, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Cancel waiting jobs, all at once, so that none of them gets a slot first; ask running ones to stop."""
+    """Cancel waiting jobs, all at once, so that none of them gets a key slot first; ask running ones to stop."""
     waiting: dict[JobId, str] = {}
     answers = _each(db, ids, versions, lambda id_: _cancel(db, id_, reason, waiting))
     cancel_waiting(db, waiting)
@@ -154,7 +154,7 @@ def _change(db: Db, id_: JobId, wanted: JobChange) -> Transition | None:
     rows = db.rows("changeable", {"id": id_})
     if not rows:
         return None
-    status, reason, run_at, rank, queue, idempotency_key, key, slot = rows[0]
+    status, reason, run_at, rank, queue, idempotency_key, key, key_slot = rows[0]
     before = Timing(Status(status), reason, run_at, rank)
     if not may_change(before.status, wanted):
         return Transition(id_, before.status, done=False)
@@ -165,9 +165,9 @@ def _change(db: Db, id_: JobId, wanted: JobChange) -> Transition | None:
     if target != queue and (holder := _move_key(db, Keyed(id_, queue, idempotency_key, None), target)):
         return Transition(id_, before.status, done=False, holder=holder)
     after = reschedule(before, wanted, db.now)
-    slot = slot_after(slot, after, wanted, target != queue)
-    after = or_waiting_for_key(after, key, slot)
-    db.run("change", {"id": id_, "queue": target, "slot": slot, **_values(after, wanted), "now": db.now})
+    key_slot = key_slot_after(key_slot, after, wanted, target != queue)
+    after = or_waiting_for_key(after, key, key_slot)
+    db.run("change", {"id": id_, "queue": target, "key_slot": key_slot, **_values(after, wanted), "now": db.now})
     key_queues = {(queue, key), (target, key)} if key is not None else set()
     return Transition(id_, status_after_move(db, id_, after.status, key_queues), done=True)
 

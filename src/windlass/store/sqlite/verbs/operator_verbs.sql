@@ -7,10 +7,10 @@ SELECT status, queue, idempotency_key, 1, concurrency_key, pending_parents FROM 
 UPDATE windlass_jobs SET cancel_requested = 1, reason = :reason, updated_at = :now WHERE id = :id AND status = 'running'
 
 -- name: retry_failed
--- A fresh budget and no expiry; with a key and no slot it waits for the key.
+-- A fresh budget and no expiry; with a key and no key slot it waits for the key.
 UPDATE windlass_jobs
-SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-    reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+    reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
     run_at = :now, rank = :now, updated_at = :now, failures = 0, crashes = 0, expires_at = NULL
 WHERE id = :id
 
@@ -36,16 +36,16 @@ CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = parent.val
 WHERE child.id = :id AND NOT EXISTS (SELECT 1 FROM windlass_jobs AS live WHERE live.id = dependency.parent)
 
 -- name: run_now
--- Budget and expiry stay; with a key and no slot it waits for the key.
+-- Budget and expiry stay; with a key and no key slot it waits for the key.
 UPDATE windlass_jobs
-SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-    reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+    reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
     run_at = :now, rank = :now, updated_at = :now
 WHERE id = :id AND status IN ('scheduled', 'failed')
 
 -- name: changeable
--- A finished job has neither rank nor slot.
-SELECT status, reason, run_at, rank, queue, idempotency_key, concurrency_key, slot FROM windlass_jobs WHERE id = :id
+-- A finished job has neither rank nor key slot.
+SELECT status, reason, run_at, rank, queue, idempotency_key, concurrency_key, key_slot FROM windlass_jobs WHERE id = :id
 UNION ALL
 SELECT status, reason, run_at, 0, queue, idempotency_key, concurrency_key, NULL FROM windlass_history WHERE id = :id
 
@@ -59,6 +59,6 @@ UPDATE windlass_jobs
 SET status = :status, reason = :reason, run_at = :run_at, rank = :rank, updated_at = :now,
     sort_priority = coalesce(:sort_priority, CASE WHEN :status = 'scheduled' OR queue <> :queue THEN sort_priority + aged_by ELSE sort_priority END),
     aged_by = CASE WHEN :sort_priority IS NOT NULL OR :status = 'scheduled' OR queue <> :queue THEN 0 ELSE aged_by END,
-    payload = coalesce(:payload, payload), queue = :queue, slot = :slot, delay_after_parents = iif(:timed, 0, delay_after_parents),
+    payload = coalesce(:payload, payload), queue = :queue, key_slot = :key_slot, delay_after_parents = iif(:timed, 0, delay_after_parents),
     tenant_queue = (SELECT coalesce(tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 WHERE id = :id

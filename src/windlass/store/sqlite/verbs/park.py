@@ -7,7 +7,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.store.sqlite.connection.access import Access
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 from windlass.store.sqlite.liveness.workers import live_workers
 
 HEAD = 200
@@ -31,7 +31,7 @@ def park(db: Db) -> dict[str, int]:
         values = {"queue": queue, "type": type_, "limit": MAX_PARKED}
         key_queues = [(queue, row[0]) for row in db.rows("parked_keys", values)]
         parked[type_] += db.run("park", {**values, "now": db.now})
-        assign_free_slots(db, key_queues)
+        assign_free_key_slots(db, key_queues)
     return dict(parked)
 
 
@@ -48,7 +48,7 @@ def unpark(db: Db, types: Iterable[str]) -> int:
     jobs = db.rows("parked", {"types": array(sorted(types)), "limit": UNPARK_BATCH})
     if jobs:
         db.run("unpark", {"ids": array([id_ for id_, _, _ in jobs]), "now": db.now})
-        assign_free_slots(db, sorted({(queue, key) for _, queue, key in jobs if key is not None}))
+        assign_free_key_slots(db, sorted({(queue, key) for _, queue, key in jobs if key is not None}))
     return len(jobs)
 
 

@@ -11,9 +11,9 @@ SELECT queue FROM windlass_jobs INDEXED BY windlass_jobs_pending
 WHERE status = 'pending' AND queue > :after ORDER BY queue LIMIT 1
 
 -- name: park
--- Parked jobs give up their slots, except in strict order.
+-- Parked jobs give up their key slots, except in strict order.
 UPDATE windlass_jobs SET status = 'blocked', reason = 'no worker for type', updated_at = :now,
-    slot = CASE WHEN key_strict THEN slot END
+    key_slot = CASE WHEN key_strict THEN key_slot END
 WHERE id IN (
     SELECT id FROM windlass_jobs INDEXED BY windlass_jobs_pending
     WHERE queue = :queue AND status = 'pending' AND type = :type
@@ -22,15 +22,15 @@ WHERE id IN (
 
 -- name: parked
 -- Parked jobs of these types, and the key that each waits for again.
-SELECT id, queue, CASE WHEN slot IS NULL THEN concurrency_key END FROM windlass_jobs INDEXED BY windlass_jobs_parked
+SELECT id, queue, CASE WHEN key_slot IS NULL THEN concurrency_key END FROM windlass_jobs INDEXED BY windlass_jobs_parked
 WHERE status = 'blocked' AND reason = 'no worker for type' AND type IN (SELECT value FROM json_each(:types))
 LIMIT :limit
 
 -- name: unpark
--- Pending at the old rank; with a key and no slot they wait for the key.
+-- Pending at the old rank; with a key and no key slot they wait for the key.
 UPDATE windlass_jobs
-SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
-    reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END, updated_at = :now
+SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
+    reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: parked_keys

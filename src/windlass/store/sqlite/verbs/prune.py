@@ -14,7 +14,9 @@ from windlass.store.sqlite.db import Db, SharedDb, array
 
 
 def prune(db: Db, limit: int) -> list[JobId]:
-    """Drop the oldest jobs first; also old tombstones, meters, samples, key windows, documents and full buckets."""
+    """Drop the oldest jobs first; also old tombstones, meters, samples, key windows, documents and full
+    token buckets.
+    """
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
@@ -25,8 +27,8 @@ def prune(db: Db, limit: int) -> list[JobId]:
         drive(prune_samples(shared, step))
     db.run("prune_idempotency_keys", {"now": now, "limit": limit})
     db.run("rewind_throttled", {"now": now, "tolerance": SET_BACK})
-    db.run("rewind_buckets", {"now": now, "tolerance": SET_BACK})
-    db.run("prune_buckets", {"now": now, "limit": limit})
+    db.run("rewind_token_buckets", {"now": now, "tolerance": SET_BACK})
+    db.run("prune_token_buckets", {"now": now, "limit": limit})
     db.run(PRUNE_DOCUMENTS, {"now": now, "limit": MAX_PRUNED_DOCUMENTS})
     return ids
 

@@ -14,25 +14,25 @@ DELETE FROM windlass_idempotency_keys WHERE (queue, hash) IN (
 )
 
 -- name: rewind_throttled
--- Jobs throttled by a bucket that `rewind_buckets` resets wait for a time by that clock: make it as much earlier.
+-- Jobs throttled by a token bucket that `rewind_token_buckets` resets wait for a time by that clock: make it as much earlier.
 UPDATE windlass_jobs SET run_at = run_at + :now - (
-    SELECT bucket.at FROM windlass_buckets AS bucket
-    WHERE bucket.queue = windlass_jobs.queue AND bucket.key = windlass_jobs.concurrency_key
+    SELECT token_bucket.at FROM windlass_token_buckets AS token_bucket
+    WHERE token_bucket.queue = windlass_jobs.queue AND token_bucket.key = windlass_jobs.concurrency_key
 )
 WHERE id IN (
-    SELECT job.id FROM windlass_buckets AS bucket CROSS JOIN windlass_jobs AS job INDEXED BY windlass_jobs_slot
-    WHERE bucket.at > :now + :tolerance AND job.queue = bucket.queue AND job.concurrency_key = bucket.key AND job.slot IS NOT NULL
-    AND job.status = 'scheduled' AND job.reason = 'rate limit of its key' AND job.run_at >= bucket.at
+    SELECT job.id FROM windlass_token_buckets AS token_bucket CROSS JOIN windlass_jobs AS job INDEXED BY windlass_jobs_key_slot
+    WHERE token_bucket.at > :now + :tolerance AND job.queue = token_bucket.queue AND job.concurrency_key = token_bucket.key AND job.key_slot IS NOT NULL
+    AND job.status = 'scheduled' AND job.reason = 'rate limit of its key' AND job.run_at >= token_bucket.at
 )
 
--- name: rewind_buckets
--- The clock was set back by more than :tolerance: these buckets would not refill until it catches up. They keep their tokens.
-UPDATE windlass_buckets SET at = :now, full_at = :now + full_at - at WHERE at > :now + :tolerance
+-- name: rewind_token_buckets
+-- The clock was set back by more than :tolerance: these token buckets would not refill until it catches up. They keep their tokens.
+UPDATE windlass_token_buckets SET at = :now, full_at = :now + full_at - at WHERE at > :now + :tolerance
 
--- name: prune_buckets
--- A full bucket is the same as none.
-DELETE FROM windlass_buckets WHERE (queue, key) IN (
-    SELECT queue, key FROM windlass_buckets WHERE full_at <= :now LIMIT :limit
+-- name: prune_token_buckets
+-- A full token bucket is the same as none.
+DELETE FROM windlass_token_buckets WHERE (queue, key) IN (
+    SELECT queue, key FROM windlass_token_buckets WHERE full_at <= :now LIMIT :limit
 )
 
 -- name: add_tombstones

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 
 
 class Dependent(NamedTuple):
@@ -46,7 +46,7 @@ def release(db: Db, dependents: Sequence[Dependent], finished: Mapping[JobId, St
         db.run("drop_dependencies", {"parents": array(completed)})
     if failed := parents - completed:
         db.run("drop_ended_dependencies", {"parents": array(failed)})
-    assign_free_slots(db, {(each.queue, each.key) for each in dependents if each.queue and each.key})
+    assign_free_key_slots(db, {(each.queue, each.key) for each in dependents if each.queue and each.key})
 
 
 def release_after_cancel(db: Db, parents: Collection[JobId]) -> None:

@@ -13,7 +13,7 @@ from windlass.store.records import Note, Settled
 from windlass.store.rows import add_note
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import release
-from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 from windlass.store.sqlite.verbs.dependents import parents_finished
 from windlass.store.sqlite.verbs.prune import drop
 
@@ -56,7 +56,7 @@ def _complete_queue(db: Db, queue: str, settlements: Sequence[Settlement]) -> bo
         return False
     db.run("drop_live_batch", values)
     db.add_history_count(queue, Status.COMPLETED, len(settlements))
-    assign_free_slots(db, {(queue, s.concurrency_key) for s in settlements if s.concurrency_key is not None})
+    assign_free_key_slots(db, {(queue, s.concurrency_key) for s in settlements if s.concurrency_key is not None})
     parents_finished(db, dict.fromkeys(ids, Status.COMPLETED))
     if values["keep"] == 0:
         # Only the tombstones stay.
@@ -90,7 +90,7 @@ def apply_ending(db: Db, job: Running, ending: Ending) -> Status:
     else:
         _put_back(db, job, ending)
     if job.frees(ending.status):
-        assign_free_slots(db, [(job.queue, job.concurrency_key or "")])
+        assign_free_key_slots(db, [(job.queue, job.concurrency_key or "")])
     return ending.status
 
 

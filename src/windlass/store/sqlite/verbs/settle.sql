@@ -61,13 +61,13 @@ SET status = 'pending', reason = :reason, updated_at = :now, claimed_at = NULL, 
 WHERE id = :id
 
 -- name: reschedule
--- Failed, snoozed, or requeued with a pause: due at :run_at, at its original priority. It gives up its slot, except in strict order.
+-- Failed, snoozed, or requeued with a pause: due at :run_at, at its original priority. It gives up its key slot, except in strict order.
 UPDATE windlass_jobs
 SET sort_priority = sort_priority + aged_by, aged_by = 0, status = :status, reason = :reason, run_at = :run_at, rank = :run_at, updated_at = :now,
     claimed_at = NULL, started_at = NULL, worker = NULL, claim = NULL,
     error = coalesce(:error, error), attempts = :attempts,
     failures = failures + :failures, snoozes = snoozes + :snoozes, requeues = requeues + :requeues,
-    slot = CASE WHEN key_strict THEN slot END
+    key_slot = CASE WHEN key_strict THEN key_slot END
 WHERE id = :id
 
 -- name: retention

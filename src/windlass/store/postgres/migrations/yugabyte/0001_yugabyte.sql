@@ -47,7 +47,8 @@ CREATE TABLE IF NOT EXISTS windlass.jobs (
     snoozes          integer NOT NULL DEFAULT 0,
     pending_parents  integer NOT NULL DEFAULT 0,
     -- Whether another job waits, or has waited, for this one: only then does its end concern others. Set under the lock
-    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older (docs/decisions/0034-dependents-flag.md).
+    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older
+    -- (docs/decisions/0034-dependents-flag.md).
     has_dependents   boolean NOT NULL DEFAULT false,
     cancel_requested boolean NOT NULL DEFAULT false,
     queue            text NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE IF NOT EXISTS windlass.jobs (
     idempotency_window bigint,
     concurrency_key  text,
     -- The slot of its concurrency key; NULL: it has none.
-    slot             integer,
+    key_slot             integer,
     key_limit        integer,
     key_strict       boolean,
     key_rate         text,
@@ -116,7 +117,7 @@ CREATE INDEX IF NOT EXISTS jobs_parked ON windlass.jobs (type ASC, id ASC) WHERE
 CREATE INDEX IF NOT EXISTS jobs_waiting_for_key ON windlass.jobs
     (queue ASC, concurrency_key ASC, (CASE WHEN key_strict THEN 0 ELSE sort_priority END) ASC, rank ASC, id ASC)
     WHERE reason = 'waits for its concurrency key';
-CREATE UNIQUE INDEX IF NOT EXISTS jobs_slot ON windlass.jobs ((queue, concurrency_key) HASH, slot ASC) WHERE slot IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS jobs_key_slot ON windlass.jobs ((queue, concurrency_key) HASH, key_slot ASC) WHERE key_slot IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_cancelling ON windlass.jobs (id HASH) WHERE cancel_requested;
 CREATE INDEX IF NOT EXISTS jobs_failed ON windlass.jobs (updated_at ASC) WHERE stage = 'failed';
 CREATE INDEX IF NOT EXISTS jobs_parent ON windlass.jobs (parent HASH, id ASC) WHERE parent IS NOT NULL;
@@ -291,7 +292,7 @@ CREATE TABLE IF NOT EXISTS windlass.dirty_keys (
 );
 
 -- Token buckets of concurrency keys and, with the key '', of queues: see core/flow/rate.py.
-CREATE TABLE IF NOT EXISTS windlass.buckets (
+CREATE TABLE IF NOT EXISTS windlass.token_buckets (
     queue  text NOT NULL,
     key    text NOT NULL,
     credit bigint NOT NULL,
@@ -404,7 +405,7 @@ CREATE TABLE IF NOT EXISTS windlass.identity (
 );
 INSERT INTO windlass.identity (one) VALUES (1) ON CONFLICT (one) DO NOTHING;
 
--- Attempts that ended in an interval, by outcome, and how long they waited and ran: histograms as JSON, bucket to count.
+-- Attempts that ended in an interval, by outcome, and how long they waited and ran: histograms as JSON, bin to count.
 -- Each runner adds to it every few seconds; dropped after an hour.
 CREATE TABLE IF NOT EXISTS windlass.meters (
     interval_start bigint NOT NULL,

@@ -89,7 +89,7 @@ local function block_again(id, r, now, dirty_keys)
   local before, details = copied(r), read_details(id, r)
   details.reason = nil
   write_details(id, r, details)
-  r.letter, r.updated, r.slot, r.expires, r.failures, r.crashes = BLOCKED, now, -1, 0, 0, 0
+  r.letter, r.updated, r.key_slot, r.expires, r.failures, r.crashes = BLOCKED, now, -1, 0, 0, 0
   r.runner, r.claim, r.claimed, r.started = '', 0, 0, 0
   r.sort_priority, r.aged_by = r.sort_priority + r.aged_by, 0
   if has(r.flags, CANCEL_REQUESTED) then r.flags = r.flags - CANCEL_REQUESTED end

@@ -21,7 +21,7 @@ local function index_entries(id, r)
     enter('by_status', 0, string.char(letter) .. id)
     if letter ~= CANCELLED then enter('failures', r.updated, id) end
   end
-  if r.slot >= 0 then enter('slots', 0, slot_member(id, r)) end
+  if r.key_slot >= 0 then enter('key_slots', 0, key_slot_member(id, r)) end
   if r.expires > 0 and waiting_letters[letter] then enter('expiring', r.expires, id) end
   return entries
 end

@@ -20,7 +20,7 @@ local function waiting_member(id, r)
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id
 end
 
-local function slot_member(id, r) return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2', r.slot) .. id end
+local function key_slot_member(id, r) return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2', r.key_slot) .. id end
 local function parked_member(id, r) return struct.pack('>I4I8', r.type, r.rank) .. id end
 local function throttled_member(id, r)
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', r.sort_priority + LEVEL, r.rank) .. id
@@ -58,7 +58,7 @@ local function remove_from_indexes(id, r)
     redis.call('ZREM', K.by_status, string.char(letter) .. id)
     redis.call('ZREM', K.failures, id)
   end
-  if r.slot >= 0 then redis.call('ZREM', K.slots, slot_member(id, r)) end
+  if r.key_slot >= 0 then redis.call('ZREM', K.key_slots, key_slot_member(id, r)) end
   if r.expires > 0 and waiting_letters[letter] then redis.call('ZREM', K.expiring, id) end
 end
 
@@ -84,7 +84,7 @@ local function add_to_indexes(id, r, drop_at)
     redis.call('ZADD', K.by_status, 0, string.char(letter) .. id)
     if letter ~= CANCELLED then redis.call('ZADD', K.failures, r.updated, id) end
   end
-  if r.slot >= 0 then redis.call('ZADD', K.slots, 0, slot_member(id, r)) end
+  if r.key_slot >= 0 then redis.call('ZADD', K.key_slots, 0, key_slot_member(id, r)) end
   if r.expires > 0 and waiting_letters[letter] then redis.call('ZADD', K.expiring, r.expires, id) end
 end
 

@@ -1,7 +1,7 @@
--- key_queue: jobs that wait for a concurrency key. A script that frees a slot, or changes which jobs wait, calls
--- `mark_dirty`, and `assign_slots` at its end: after that no first waiting job could have a slot.
+-- key_queue: jobs that wait for a concurrency key. A script that frees a key slot, or changes which jobs wait, calls
+-- `mark_dirty`, and `assign_key_slots` at its end: after that no first waiting job could have a key slot.
 --! uses: record, indexes
-local DIGEST_END = '\255\255\255'  -- above every sort_priority, rank, slot and id
+local DIGEST_END = '\255\255\255'  -- above every sort_priority, rank, key slot and id
 local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member: after digest, sort_priority and rank
 local DEFAULT_KEY_LIMIT = 1
 local MAX_GRANTED, FIRST_READ, PORTION_READ = 500, 2, 100
@@ -12,25 +12,25 @@ end
 
 -- A function from the limit, which the first waiting job has, to the lowest free slot of a key; nil if none is free. What
 -- it has given counts as taken, written or not. Slots are found by bisection, for a key may have thousands. As
--- assign_slots in core/flow/slots.py.
-local function free_slots(digest)
+-- assign_key_slots in core/flow/key_slots.py.
+local function free_key_slots(digest)
   local first = '[' .. digest
-  local taken, low, given = redis.call('ZLEXCOUNT', K.slots, first, '(' .. digest .. DIGEST_END), 0, 0
+  local taken, low, given = redis.call('ZLEXCOUNT', K.key_slots, first, '(' .. digest .. DIGEST_END), 0, 0
   return function(limit)
     local high = taken + given
     if high >= (limit or DEFAULT_KEY_LIMIT) then return nil end
     while low < high do
       local middle = math.floor((low + high) / 2)
       local upto = '(' .. digest .. struct.pack('>I2', middle) .. DIGEST_END
-      if redis.call('ZLEXCOUNT', K.slots, first, upto) + given == middle + 1 then low = middle + 1 else high = middle end
+      if redis.call('ZLEXCOUNT', K.key_slots, first, upto) + given == middle + 1 then low = middle + 1 else high = middle end
     end
     low, given = low + 1, given + 1
     return low - 1
   end
 end
 
--- The slot that a single job gets.
-local function lowest_free_slot(digest, limit) return free_slots(digest)(limit) end
+-- The key slot that a single job gets.
+local function lowest_free_key_slot(digest, limit) return free_key_slots(digest)(limit) end
 
 -- The first members that wait for a key, after `after` others.
 local function waiting_members(digest, after, max_count)
@@ -68,45 +68,45 @@ local function limit_of(value)
   return fields_of(read_record(value))[KEY_LIMIT], true, false
 end
 
--- Record, place in `ready` and type of a job that gets a slot: only what changes is read.
-local function granted_plain(id, value, slot, now)
+-- Record, place in `ready` and type of a job that gets a key slot: only what changes is read.
+local function granted_plain(id, value, key_slot, now)
   local _, version, attempt, claim, _, claimed, started, _, flags, type, sort_priority, _, run_at, created, timeout, max_attempts, size =
     struct.unpack(WITHOUT_RUNNER, value)
   local head = struct.pack(WITHOUT_RUNNER, PENDING, version + 1, attempt, claim, now, claimed, started, 0, flags + HAS_HEAD_C, type,
     sort_priority, now, run_at, created, timeout, max_attempts, size)
-  return head .. struct.pack(HEAD_C, 0, 0, slot, 0, 0, 0, 0, 0, 0) .. string.sub(value, WITHOUT_RUNNER_SIZE + 1),
+  return head .. struct.pack(HEAD_C, 0, 0, key_slot, 0, 0, 0, 0, 0, 0) .. string.sub(value, WITHOUT_RUNNER_SIZE + 1),
     struct.pack('>I4I2I8', type, sort_priority + LEVEL, now) .. id, type
 end
 
-local function granted_other(id, value, slot, grants, n)
+local function granted_other(id, value, key_slot, grants, n)
   local r = read_record(value)
-  r.letter, r.version, r.slot, r.rank, r.updated = PENDING, r.version + 1, slot, grants.now, grants.now
+  r.letter, r.version, r.key_slot, r.rank, r.updated = PENDING, r.version + 1, key_slot, grants.now, grants.now
   if fair() then grants.tenant_queues[n - 1], grants.tenant_queues[n] = 0, tenant_member(id, r) end
   return write_record(r), ready_member(id, r), r.type
 end
 
--- A waiting job gets a slot, and ranks behind jobs that are pending already.
-local function grant_slot(grants, digest, member, id, value, slot, is_plain)
+-- A waiting job gets a key slot, and ranks behind jobs that are pending already.
+local function grant_key_slot(grants, digest, member, id, value, key_slot, is_plain)
   grants.jobs = grants.jobs + 1
   grants.granted[id] = true
   local n, record, place, type = 2 * grants.jobs, nil, nil, nil
   if is_plain and not fair() then
-    record, place, type = granted_plain(id, value, slot, grants.now)
+    record, place, type = granted_plain(id, value, key_slot, grants.now)
   else
-    record, place, type = granted_other(id, value, slot, grants, n)
+    record, place, type = granted_other(id, value, key_slot, grants, n)
   end
   grants.members[grants.jobs] = member
   grants.records[n - 1], grants.records[n] = id, record
-  grants.slots[n - 1], grants.slots[n] = 0, digest .. struct.pack('>I2', slot) .. id
+  grants.key_slots[n - 1], grants.key_slots[n] = 0, digest .. struct.pack('>I2', key_slot) .. id
   grants.ready[n - 1], grants.ready[n] = 0, place
   grants.types[type] = (grants.types[type] or 0) + 1
 end
 
 -- Grant all free slots of a key: mostly one was freed, so the first read is of two, `members`; the records of these are in
 -- `values`, by id.
-local function grant_slots(grants, digest, members, values, lost)
+local function grant_key_slots(grants, digest, members, values, lost)
   local max_count, looked = FIRST_READ, 0
-  local next_slot = free_slots(digest)
+  local next_key_slot = free_key_slots(digest)
   while members[1] do
     for _, member in ipairs(members) do
       if grants.jobs == MAX_GRANTED then return redis.call('SADD', K.stalled_keys, digest) end
@@ -115,9 +115,9 @@ local function grant_slots(grants, digest, members, values, lost)
       local limit, waits, is_plain = nil, nil, nil
       if value then limit, waits, is_plain = limit_of(value) end
       if waits then
-        local slot = next_slot(limit)
-        if not slot then return end
-        grant_slot(grants, digest, member, id, value, slot, is_plain)
+        local key_slot = next_key_slot(limit)
+        if not key_slot then return end
+        grant_key_slot(grants, digest, member, id, value, key_slot, is_plain)
       else
         lost[#lost + 1] = member  -- removed by hand, or left by a script that was stopped: the record decides
       end
@@ -130,8 +130,8 @@ end
 
 -- Free slots of these keys go to the first waiting jobs: {id = true} of those. More than one call may assign is left to
 -- `assign_stalled`. Expiry is unchanged.
-local function assign_slots(dirty_keys, now)
-  local grants = {now = now, jobs = 0, granted = {}, members = {}, records = {}, slots = {}, ready = {}, tenant_queues = {}, types = {}}
+local function assign_key_slots(dirty_keys, now)
+  local grants = {now = now, jobs = 0, granted = {}, members = {}, records = {}, key_slots = {}, ready = {}, tenant_queues = {}, types = {}}
   local lost, members, ids, values = {}, {}, {}, {}
   for digest in pairs(dirty_keys) do
     local found = waiting_members(digest, 0, FIRST_READ)
@@ -142,12 +142,12 @@ local function assign_slots(dirty_keys, now)
     local last = math.min(at + PORTION_READ - 1, #ids)
     for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids, at, last))) do values[ids[at + i - 1]] = value end
   end
-  for digest, found in pairs(members) do grant_slots(grants, digest, found, values, lost) end
+  for digest, found in pairs(members) do grant_key_slots(grants, digest, found, values, lost) end
   for _, member in ipairs(lost) do redis.call('ZREM', K.waiting_for_key, member) end
   if grants.jobs == 0 then return grants.granted end
   redis.call('ZREM', K.waiting_for_key, unpack(grants.members))
   redis.call('HSET', K.jobs, unpack(grants.records))
-  redis.call('ZADD', K.slots, unpack(grants.slots))
+  redis.call('ZADD', K.key_slots, unpack(grants.key_slots))
   redis.call('ZADD', K.ready, unpack(grants.ready))
   if #grants.tenant_queues > 0 then redis.call('ZADD', K.tenant_queues, unpack(grants.tenant_queues)) end
   add_count(WAITING_FOR_KEY, -grants.jobs)
@@ -162,6 +162,6 @@ end
 local function assign_stalled(now)
   local dirty_keys = {}
   for _, digest in ipairs(redis.call('SPOP', K.stalled_keys, 10)) do dirty_keys[digest] = true end
-  if next(dirty_keys) then assign_slots(dirty_keys, now) end
+  if next(dirty_keys) then assign_key_slots(dirty_keys, now) end
   return redis.call('EXISTS', K.stalled_keys) == 1
 end

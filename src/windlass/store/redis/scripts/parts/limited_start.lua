@@ -2,7 +2,7 @@
 -- are throttled, expired ones cancelled. A claim is a table, made by `open_claim`; its `left` is how many more may
 -- start. A candidate is {id, place, head, tenant place}: sort_priority, rank and id; the prefix of its place in
 -- `ready`; and its place in `tenant_queues`, if it was found there.
---! uses: record, indexes, details, replace_record, key_queue, record_claim, merged_stream, rate_check, buckets
+--! uses: record, indexes, details, replace_record, key_queue, record_claim, merged_stream, rate_check, token_buckets
 local MAX_WALKED = 200
 
 -- When each of these throttled jobs comes back, and its cost. An entry without a throttled record is removed.
@@ -32,10 +32,10 @@ local function throttled_jobs(key, from, to)
   return found
 end
 
--- The rates of this queue during one claim; `close_rate_session` writes the buckets.
+-- The rates of this queue during one claim; `close_rate_session` writes the token buckets.
 local function rate_session_of(now, rate)
-  local session = open_rate_session(now, rate, rate and stored_bucket(QUEUE_BUCKET))
-  session.bucket_of, session.throttled_of = stored_bucket, throttled_jobs
+  local session = open_rate_session(now, rate, rate and stored_token_bucket(QUEUE_TOKEN_BUCKET))
+  session.token_bucket_of, session.throttled_of = stored_token_bucket, throttled_jobs
   return session
 end
 
@@ -50,17 +50,17 @@ local function charge_of(r, place)
   return charge
 end
 
--- Drops full buckets, of twice as many as it writes: the coordinator alone could not keep up.
+-- Drops full token buckets, of twice as many as it writes: the coordinator alone could not keep up.
 local function close_rate_session(session)
   local written = 0
-  if session.paid then store_bucket(QUEUE_BUCKET, session.queue_bucket, ready_at(session.queue_bucket, session.rate, session.rate.burst)) end
+  if session.paid then store_token_bucket(QUEUE_TOKEN_BUCKET, session.queue_token_bucket, ready_at(session.queue_token_bucket, session.rate, session.rate.burst)) end
   for key, plan in pairs(session.plans) do
     if plan.rate then
-      store_bucket(key, plan.now, ready_at(plan.now, plan.rate, plan.rate.burst))
+      store_token_bucket(key, plan.now, ready_at(plan.now, plan.rate, plan.rate.burst))
       written = written + 1
     end
   end
-  if written > 0 then drop_full_buckets(session.now, 2 * written) end
+  if written > 0 then drop_full_token_buckets(session.now, 2 * written) end
 end
 
 local MAX_THROTTLED, MAX_EXPIRED, MAX_LOOKED = 100, 50, 600
@@ -77,7 +77,7 @@ local function leave_tenant_queue(claim, candidate, value)
   claim.tenant_queues[#claim.tenant_queues + 1] = candidate[4] or tenant_member(candidate[1], read_record(value))
 end
 
--- No attempt is counted. It keeps its slot and its rank, and comes back when its key has tokens for it.
+-- No attempt is counted. It keeps its key slot and its rank, and comes back when its key has tokens for it.
 local function throttle(claim, candidate, r, moment)
   local throttled, id, count = claim.throttled, candidate[1], 2 * #claim.throttled.members
   clear_reason(id, r)  -- its letter says why
@@ -200,7 +200,7 @@ local function write_throttled(throttled)
   add_count(THROTTLED, count)
 end
 
--- Write started and throttled jobs, and the buckets.
+-- Write started and throttled jobs, and the token buckets.
 local function close_claim(claim)
   close_rate_session(claim.session)
   write_throttled(claim.throttled)
@@ -209,5 +209,5 @@ local function close_claim(claim)
     stop_expiry(claim.taken)
   end
   if #claim.tenant_queues > 0 then redis.call('ZREM', K.tenant_queues, unpack(claim.tenant_queues)) end
-  assign_slots(claim.dirty_keys, claim.now)
+  assign_key_slots(claim.dirty_keys, claim.now)
 end

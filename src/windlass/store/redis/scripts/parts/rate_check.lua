@@ -1,5 +1,5 @@
 -- rate_check: which of the next jobs may start, by the rates of their queue and keys, as in core/flow/rate_check.py. A
--- session is {now, rate and queue_bucket (or nil), bucket_of(key), throttled_of(key, from, to), plans}; a charge
+-- session is {now, rate and queue_token_bucket (or nil), token_bucket_of(key), throttled_of(key, from, to), plans}; a charge
 -- is {place, cost, key, rate}, without key and rate if its key has none. `throttled_of` gives {until when, cost}
 -- of throttled jobs of the key between two places; a cost of ALL leaves nothing. A place is a text that sorts as
 -- sort_priority, rank and id do.
@@ -7,18 +7,18 @@
 local PAID, THROTTLE, STOP = 1, 2, 3
 local ALL = -1
 
-local function open_rate_session(now, rate, queue_bucket)
+local function open_rate_session(now, rate, queue_token_bucket)
   local session = {now = now, rate = rate, plans = {}, paid = false}
-  if rate then session.queue_bucket = refilled(queue_bucket or full_bucket(rate, now), rate, now) end
+  if rate then session.queue_token_bucket = refilled(queue_token_bucket or full_token_bucket(rate, now), rate, now) end
   return session
 end
 
 -- Reserve the tokens of a throttled job, which pays when it comes back.
 local function reserve_tokens(plan, earliest, due, rate)
-  local bucket = plan.later or plan.now
-  bucket = refilled(bucket, rate, bucket.at)
-  local moment = math.max(earliest, ready_at(bucket, rate, due))
-  plan.later = spent(refilled(bucket, rate, moment), due)
+  local token_bucket = plan.later or plan.now
+  token_bucket = refilled(token_bucket, rate, token_bucket.at)
+  local moment = math.max(earliest, ready_at(token_bucket, rate, due))
+  plan.later = spent(refilled(token_bucket, rate, moment), due)
   return moment
 end
 
@@ -34,8 +34,8 @@ end
 local function plan_of(session, charge)
   local plan = session.plans[charge.key]
   if not plan then
-    local bucket = session.bucket_of(charge.key) or full_bucket(charge.rate, session.now)
-    plan = {now = refilled(bucket, charge.rate, session.now)}
+    local token_bucket = session.token_bucket_of(charge.key) or full_token_bucket(charge.rate, session.now)
+    plan = {now = refilled(token_bucket, charge.rate, session.now)}
     session.plans[charge.key] = plan
   end
   return plan
@@ -60,8 +60,8 @@ local function check_rate(session, charge)
   if moment then return THROTTLE, moment end
   if session.rate then
     local due = capped_cost(charge.cost, session.rate)
-    if session.queue_bucket.whole < due then return STOP, ready_at(session.queue_bucket, session.rate, due) end
-    session.queue_bucket, session.paid = spent(session.queue_bucket, due), true
+    if session.queue_token_bucket.whole < due then return STOP, ready_at(session.queue_token_bucket, session.rate, due) end
+    session.queue_token_bucket, session.paid = spent(session.queue_token_bucket, due), true
   end
   if plan then
     plan.now = spent(refilled(plan.now, charge.rate, plan.now.at), capped_cost(charge.cost, charge.rate))

@@ -17,16 +17,16 @@ local function read_record(value)
   local letter, version, attempt, claim, updated, claimed, started, length = struct.unpack(HEAD_A, value)
   local at = A_SIZE + length
   local flags, type, sort_priority, rank, run_at, created, timeout, max_attempts, fields_size = struct.unpack(HEAD_B, value, at + 1)
-  local aged_by, expires, slot, failures, crashes, rescues, suspicions, requeues, snoozes = 0, 0, -1, 0, 0, 0, 0, 0, 0
+  local aged_by, expires, key_slot, failures, crashes, rescues, suspicions, requeues, snoozes = 0, 0, -1, 0, 0, 0, 0, 0, 0
   local ends = at + B_SIZE
   if has(flags, HAS_HEAD_C) then
-    aged_by, expires, slot, failures, crashes, rescues, suspicions, requeues, snoozes = struct.unpack(HEAD_C, value, ends + 1)
+    aged_by, expires, key_slot, failures, crashes, rescues, suspicions, requeues, snoozes = struct.unpack(HEAD_C, value, ends + 1)
     flags, ends = flags - HAS_HEAD_C, ends + C_SIZE
   end
   return {letter = letter, version = version, attempt = attempt, claim = claim, updated = updated, claimed = claimed,
     started = started, runner = string.sub(value, A_SIZE + 1, at), flags = flags, type = type, sort_priority = sort_priority,
     aged_by = aged_by, rank = rank, run_at = run_at, created = created, expires = expires, timeout = timeout,
-    max_attempts = max_attempts, slot = slot, failures = failures, crashes = crashes, rescues = rescues,
+    max_attempts = max_attempts, key_slot = key_slot, failures = failures, crashes = crashes, rescues = rescues,
     suspicions = suspicions, requeues = requeues, snoozes = snoozes, fields_size = fields_size,
     tail = string.sub(value, ends + 1), fields = false}
 end
@@ -38,7 +38,7 @@ local function read_job(id)
 end
 
 -- Flags and expiry: all that a claim reads of most jobs.
-local EXPIRES_AT, SLOT_AT = 2, 10  -- in head C
+local EXPIRES_AT, KEY_SLOT_AT = 2, 10  -- in head C
 local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
   local flags, expires = struct.unpack('>I4', value, head_b), 0
@@ -48,9 +48,9 @@ end
 
 -- Head C: empty for most jobs.
 local function head_c(r)
-  if r.slot < 0 and r.expires == 0
+  if r.key_slot < 0 and r.expires == 0
     and r.aged_by + r.failures + r.crashes + r.rescues + r.suspicions + r.requeues + r.snoozes == 0 then return '' end
-  return struct.pack(HEAD_C, r.aged_by, r.expires, r.slot, r.failures, r.crashes, r.rescues, r.suspicions, r.requeues, r.snoozes)
+  return struct.pack(HEAD_C, r.aged_by, r.expires, r.key_slot, r.failures, r.crashes, r.rescues, r.suspicions, r.requeues, r.snoozes)
 end
 
 -- The flags of `r` are without HAS_HEAD_C.

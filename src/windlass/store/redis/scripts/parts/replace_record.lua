@@ -1,9 +1,9 @@
--- replace_record: replace a record, with its indexes, its key, its slot, and its drop if it is not kept. The
--- caller assigns the slots of `dirty_keys` at its end. Waiters get a hint.
+-- replace_record: replace a record, with its indexes, its key, its key slot, and its drop if it is not kept. The
+-- caller assigns the key slots of `dirty_keys` at its end. Waiters get a hint.
 --! uses: record, indexes, idempotency_keys, drop, key_queue, parent_changes, completion_hints, details
--- Only a job with a slot, now or before, or one that waits for its key, matters to the key.
-local function mark_dirty_if_slotted(dirty_keys, r)
-  if r.slot >= 0 or r.letter == WAITING_FOR_KEY then mark_dirty(dirty_keys, r) end
+-- Only a job with a key slot, now or before, or one that waits for its key, matters to the key.
+local function mark_dirty_if_key_slot(dirty_keys, r)
+  if r.key_slot >= 0 or r.letter == WAITING_FOR_KEY then mark_dirty(dirty_keys, r) end
 end
 
 -- `details` must have been written: a tombstone needs the last attempt.
@@ -14,9 +14,9 @@ local function replace_record(id, before, r, now, dirty_keys)
     if has(r.flags, CANCEL_REQUESTED) then redis.call('SADD', K.cancels, id) end
     return
   end
-  if before.slot ~= r.slot or r.letter == WAITING_FOR_KEY or before.letter == WAITING_FOR_KEY then
-    mark_dirty_if_slotted(dirty_keys, before)
-    mark_dirty_if_slotted(dirty_keys, r)
+  if before.key_slot ~= r.key_slot or r.letter == WAITING_FOR_KEY or before.letter == WAITING_FOR_KEY then
+    mark_dirty_if_key_slot(dirty_keys, before)
+    mark_dirty_if_key_slot(dirty_keys, r)
   end
   remove_from_indexes(id, before)
   local over = finished_letters[r.letter]
@@ -35,13 +35,13 @@ local function replace_record(id, before, r, now, dirty_keys)
 end
 
 -- Waiting jobs that end without a run: replaced, expired, or with a failed parent. The caller has
--- checked that they wait, and assigns the slots of `dirty_keys` afterwards.
+-- checked that they wait, and assigns the key slots of `dirty_keys` afterwards.
 local function cancel_waiting(id, r, reason, now, dirty_keys)
   local before = {}
   for name, value in pairs(r) do before[name] = value end
   local details = read_details(id, r)
   details.reason = reason
   write_details(id, r, details)
-  r.letter, r.updated, r.slot = CANCELLED, now, -1
+  r.letter, r.updated, r.key_slot = CANCELLED, now, -1
   replace_record(id, before, r, now, dirty_keys)
 end

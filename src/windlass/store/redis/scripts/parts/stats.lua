@@ -1,31 +1,31 @@
 -- stats: meters and samples. A meter is of attempts of one type in one queue that ended in one interval. Its place is
 -- interval start, queue, type, so that places sort by time; its value the counters in order, and both histograms as
--- bucket, number, bucket, number…
+-- bin, number, bin, number…
 local COUNTERS = 6
 
 local SLOT_SIZE = 8
-local function slot_head(slot) return struct.pack('>i8', slot) end
+local function start_head(start) return struct.pack('>i8', start) end
 
-local function buckets_of(flat)
-  local buckets = {}
-  for i = 1, #flat, 2 do buckets[flat[i]] = flat[i + 1] end
-  return buckets
+local function bins_of(flat)
+  local bins = {}
+  for i = 1, #flat, 2 do bins[flat[i]] = flat[i + 1] end
+  return bins
 end
 
--- As a flat list: cmsgpack would pack buckets 1, 2, 3 as an array, not as a map.
-local function flat_of(buckets)
+-- As a flat list: cmsgpack would pack bins 1, 2, 3 as an array, not as a map.
+local function flat_of(bins)
   local flat = {}
-  for bucket, number in pairs(buckets) do
-    flat[#flat + 1] = bucket
+  for bin, number in pairs(bins) do
+    flat[#flat + 1] = bin
     flat[#flat + 1] = number
   end
   return flat
 end
 
 local function both(one, other)
-  local buckets = buckets_of(one)
-  for i = 1, #other, 2 do buckets[other[i]] = (buckets[other[i]] or 0) + other[i + 1] end
-  return flat_of(buckets)
+  local bins = bins_of(one)
+  for i = 1, #other, 2 do bins[other[i]] = (bins[other[i]] or 0) + other[i + 1] end
+  return flat_of(bins)
 end
 
 local function add_meter(place, meter)
@@ -45,4 +45,4 @@ end
 -- the sample.
 local PLACE, PLACE_SIZE = '>c1i8i8', 17
 
-local function step_head(kind, step, slot) return struct.pack(PLACE, kind, step, slot) end
+local function step_head(kind, step, start) return struct.pack(PLACE, kind, step, start) end

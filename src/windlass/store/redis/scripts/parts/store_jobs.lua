@@ -51,14 +51,14 @@ local function birth(kind, moment, now, settings, all_new)
   return b
 end
 
-local function head_of(b, letter, slot, size)
-  local more = (b.expires > 0 or slot >= 0) and struct.pack(HEAD_C, 0, b.expires, slot, 0, 0, 0, 0, 0, 0) or ''
+local function head_of(b, letter, key_slot, size)
+  local more = (b.expires > 0 or key_slot >= 0) and struct.pack(HEAD_C, 0, b.expires, key_slot, 0, 0, 0, 0, 0, 0) or ''
   return struct.pack(HEAD_A, letter, 0, 0, 0, b.created, 0, 0, 0)
     .. struct.pack(HEAD_B, more == '' and b.flags or b.flags + HAS_HEAD_C, b.type, b.sort_priority, b.rank, b.run_at, b.created,
       b.timeout, b.max_attempts, size) .. more
 end
 
--- How many new jobs wait for each key. A single one with a free slot need not be put into the index first.
+-- How many new jobs wait for each key. A single one with a free key slot need not be put into the index first.
 local function new_waiters(kinds, known, found)
   local count = {}
   for k, kind in ipairs(kinds) do
@@ -69,14 +69,14 @@ local function new_waiters(kinds, known, found)
   return count
 end
 
--- Letter and slot of a due job; `place` is where it would wait. Behind another job it must wait.
-local function try_slot(digest, place, limit, count, dirty_keys)
+-- Letter and key slot of a due job; `place` is where it would wait. Behind another job it must wait.
+local function try_key_slot(digest, place, limit, count, dirty_keys)
   local head = first_waiting(digest)
   if head then
     if comes_before(place, head) then dirty_keys[digest] = true end
   elseif count[digest] == 1 then
-    local slot = lowest_free_slot(digest, limit)
-    if slot then return PENDING, slot end
+    local key_slot = lowest_free_key_slot(digest, limit)
+    if key_slot then return PENDING, key_slot end
   else
     dirty_keys[digest] = true
   end
@@ -92,7 +92,7 @@ end
 -- are pending. Jobs without a key may have a time each (KIND_TIMES): moments, or delays if the kind has no moment.
 local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
   local ids, payloads, digest_of, own_fields = kind[IDS], kind[11], kind[CONCURRENCY_DIGESTS], kind[KIND_OWN]
-  local records, index, ready, due, waiting, slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
+  local records, index, ready, due, waiting, key_slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
   local head = head_of(b, b.letter, -1, #fields) .. fields
   local waiting_place = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.sort_priority) + LEVEL, b.rank)
@@ -104,13 +104,13 @@ local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
         set_time(b, kind[KIND_RUN_AT] and times[i] or b.created + times[i])
         head = head_of(b, b.letter, -1, #fields) .. fields
       end
-      local n, letter, slot, payload = 2 * stored, b.letter, -1, payloads[i]
+      local n, letter, key_slot, payload = 2 * stored, b.letter, -1, payloads[i]
       if own_fields then
         fields = blobs[kind[KIND_BLOB] + i - 1]
         if digest_of and letter == PENDING then
-          letter, slot = try_slot(digest_of[i], digest_of[i] .. waiting_place .. id, kind[KIND_LIMIT], count, dirty_keys)
+          letter, key_slot = try_key_slot(digest_of[i], digest_of[i] .. waiting_place .. id, kind[KIND_LIMIT], count, dirty_keys)
         end
-        head = head_of(b, letter, slot, #fields) .. fields
+        head = head_of(b, letter, key_slot, #fields) .. fields
       end
       records[n - 1], records[n] = id, head .. struct.pack('>I4', #payload) .. payload
       index[n - 1], index[n] = 0, id
@@ -125,7 +125,7 @@ local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
         local p = 2 * pending
         ready[p - 1], ready[p] = 0, place .. id
         if tenant_place then tenant_queues[p - 1], tenant_queues[p] = 0, tenant_place .. id end
-        if slot >= 0 then add_pair(slots, digest_of[i] .. struct.pack('>I2', slot) .. id) end
+        if key_slot >= 0 then add_pair(key_slots, digest_of[i] .. struct.pack('>I2', key_slot) .. id) end
       elseif letter == SCHEDULED then
         local d = 2 * (stored - pending)
         due[d - 1], due[d] = b.run_at, id
@@ -134,7 +134,7 @@ local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
       end
     end
   end
-  return {records = records, ids = index, ready = ready, due = due, waiting_for_key = waiting, slots = slots, expiring = expiring,
+  return {records = records, ids = index, ready = ready, due = due, waiting_for_key = waiting, key_slots = key_slots, expiring = expiring,
     tenant_queues = tenant_queues}, stored, pending
 end
 
@@ -161,7 +161,7 @@ local function store_kind(kind, b, blobs, known, existing, count, dirty_keys)
   add(K.ready, entries.ready)
   add(K.due, entries.due)
   add(K.waiting_for_key, entries.waiting_for_key)
-  add(K.slots, entries.slots)
+  add(K.key_slots, entries.key_slots)
   add(K.expiring, entries.expiring)
   add(K.tenant_queues, entries.tenant_queues)
   if kind[KIND_PARENTS] then
@@ -265,7 +265,7 @@ local function store_jobs(batch, blobs, moment, now, known, found)
   end
   if found.taken then transfer_keys(found, now, dirty_keys) end
   local to_check = linked and link_parents(batch[1], known, found, all_new, now, dirty_keys) or nil
-  if next(dirty_keys) then assign_slots(dirty_keys, now) end
+  if next(dirty_keys) then assign_key_slots(dirty_keys, now) end
   local may_change_parents = to_check or found.replaced and #found.replaced > 0
   return to_check or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1
 end

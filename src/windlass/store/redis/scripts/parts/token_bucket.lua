@@ -1,7 +1,7 @@
 -- token_bucket: token buckets, computed as in core/flow/rate.py. A rate is {tokens, period, burst}. A credit may exceed
--- the exact range of a number, so a bucket is {whole, part, period, at}: whole tokens, and a part of one in units
+-- the exact range of a number, so a token bucket is {whole, part, period, at}: whole tokens, and a part of one in units
 -- of 1/period.
-local function full_bucket(rate, now) return {whole = rate.burst, part = 0, period = rate.period, at = now} end
+local function full_token_bucket(rate, now) return {whole = rate.burst, part = 0, period = rate.period, at = now} end
 
 -- The tokens of less than a period, whole ones and a part. In two steps: the product has up to 57 bits.
 local function brought(micros, tokens, period)
@@ -14,31 +14,31 @@ local function brought(micros, tokens, period)
   return whole, part
 end
 
--- A clock that was set back adds nothing; a bucket of another rate keeps its whole tokens, up to the burst.
-local function refilled(bucket, rate, now)
+-- A clock that was set back adds nothing; a token bucket of another rate keeps its whole tokens, up to the burst.
+local function refilled(token_bucket, rate, now)
   local period = rate.period
-  local passed = math.max(0, now - bucket.at)
+  local passed = math.max(0, now - token_bucket.at)
   local whole, part = brought(passed % period, rate.tokens, period)
-  whole = whole + bucket.whole + math.floor(passed / period) * rate.tokens
-  if bucket.period == period then part = part + bucket.part end
+  whole = whole + token_bucket.whole + math.floor(passed / period) * rate.tokens
+  if token_bucket.period == period then part = part + token_bucket.part end
   if part >= period then whole, part = whole + 1, part - period end
   if whole >= rate.burst then whole, part = rate.burst, 0 end
-  return {whole = whole, part = part, period = period, at = math.max(now, bucket.at)}
+  return {whole = whole, part = part, period = period, at = math.max(now, token_bucket.at)}
 end
 
-local function spent(bucket, tokens)
-  return {whole = bucket.whole - tokens, part = bucket.part, period = bucket.period, at = bucket.at}
+local function spent(token_bucket, tokens)
+  return {whole = token_bucket.whole - tokens, part = token_bucket.part, period = token_bucket.period, at = token_bucket.at}
 end
 
--- A cost above the burst empties a full bucket.
+-- A cost above the burst empties a full token bucket.
 local function capped_cost(cost, rate) return math.min(cost, rate.burst) end
 
--- When the bucket, just refilled, has this many tokens: the missing ones by the rate, rounded up.
-local function ready_at(bucket, rate, tokens)
-  local missing = math.min(tokens, rate.burst) - bucket.whole
-  if missing <= 0 then return bucket.at end
+-- When the token bucket, just refilled, has this many tokens: the missing ones by the rate, rounded up.
+local function ready_at(token_bucket, rate, tokens)
+  local missing = math.min(tokens, rate.burst) - token_bucket.whole
+  if missing <= 0 then return token_bucket.at end
   local period, each = rate.period, rate.tokens
   local periods, rest = math.floor((missing - 1) / each), (missing - 1) % each
-  local units = rest * (period % each) + period - bucket.part
-  return bucket.at + periods * period + rest * math.floor(period / each) + math.ceil(units / each)
+  local units = rest * (period % each) + period - token_bucket.part
+  return token_bucket.at + periods * period + rest * math.floor(period / each) + math.ceil(units / each)
 end

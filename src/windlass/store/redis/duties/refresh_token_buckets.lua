@@ -1,11 +1,11 @@
--- refresh_buckets: drop token buckets that are full again. Buckets from the future are from before the clock was
+-- refresh_token_buckets: drop token buckets that are full again. Token buckets from the future are from before the clock was
 -- set back: they keep their tokens and refill from now on, and throttled jobs become due earlier by as much, a
 -- portion at a time, key by key. Request: a cursor of HSCAN, 0 at first. Reply: the next one, 0 at the end.
 --! effect: writes
---! uses: record, indexes, buckets
+--! uses: record, indexes, token_buckets
 local SET_BACK = 10000000  -- as in core/flow/rate.py: after a smaller step back nothing is done
-local BUCKETS, MAX_SHIFTED = 200, 250
-local SHIFTING = '>i8i8'  -- the old and the new moment of the bucket; the last place follows
+local TOKEN_BUCKETS, MAX_SHIFTED = 200, 250
+local SHIFTING = '>i8i8'  -- the old and the new moment of the token bucket; the last place follows
 local DIGEST_SIZE = 32
 local now = now_micros()
 local full = false  -- whether this call may do no more
@@ -43,18 +43,18 @@ if shifting then
   shift_some(string.sub(shifting, size), at, since)
   return request
 end
-local cursor, pairs_ = unpack(redis.call('HSCAN', K.buckets, request, 'COUNT', BUCKETS))
+local cursor, pairs_ = unpack(redis.call('HSCAN', K.token_buckets, request, 'COUNT', TOKEN_BUCKETS))
 for i = 1, #pairs_, 2 do
-  local key, bucket = pairs_[i], read_bucket(pairs_[i + 1])
-  local at = bucket.at
+  local key, token_bucket = pairs_[i], read_token_bucket(pairs_[i + 1])
+  local at = token_bucket.at
   if at - now > SET_BACK then
     if not full then  -- else the next round of calls finds it
-      bucket.at = now
-      store_bucket(key, bucket, bucket.full_at - (at - now))
-      if key ~= QUEUE_BUCKET then shift_some(key, at, now) end
+      token_bucket.at = now
+      store_token_bucket(key, token_bucket, token_bucket.full_at - (at - now))
+      if key ~= QUEUE_TOKEN_BUCKET then shift_some(key, at, now) end
     end
-  elseif bucket.full_at <= now then
-    redis.call('HDEL', K.buckets, key)
+  elseif token_bucket.full_at <= now then
+    redis.call('HDEL', K.token_buckets, key)
   end
 end
 return cursor
