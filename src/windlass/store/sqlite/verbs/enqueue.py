@@ -194,18 +194,18 @@ def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialS
         for job in group
         if job.concurrency_key is not None
     ]
-    key_slots = key_slots_for_new(call.db, due) if due else NO_KEY_SLOTS
+    assigned = key_slots_for_new(call.db, due) if due else NO_KEY_SLOTS
     for group, state in groups:
         shared = call.shared_columns(group[0], state)
         if state.status is not Status.PENDING or not due:
             _insert(call.db, group, shared, {})
             continue
-        ready = [job for job in group if job.concurrency_key is None or job.id in key_slots.key_slots]
-        _insert(call.db, ready, shared, key_slots.key_slots)
-        waiting = [job for job in group if job.concurrency_key is not None and job.id not in key_slots.key_slots]
+        ready = [job for job in group if job.concurrency_key is None or job.id in assigned.key_slots]
+        _insert(call.db, ready, shared, assigned.key_slots)
+        waiting = [job for job in group if job.concurrency_key is not None and job.id not in assigned.key_slots]
         _insert(call.db, waiting, {**shared, "status": str(Status.BLOCKED), "reason": WAITING_FOR_KEY}, {})
     if due:
-        _after_insert(call.db, due, key_slots)
+        _after_insert(call.db, due, assigned)
 
 
 def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], key_slots: Mapping[JobId, int]) -> None:
@@ -221,7 +221,7 @@ def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], key_slots: M
 def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) -> None:
     """Jobs with a time each, such as reminders or the ticks of many schedules."""
     due = [(job, state.rank) for job, state in jobs if _needs_key_slot(job, state)]
-    key_slots = key_slots_for_new(call.db, due)
+    assigned = key_slots_for_new(call.db, due)
     states = {job.id: state for job, state in jobs}
     alike: dict[Any, list[NewJob]] = defaultdict(list)
     for job, _ in jobs:
@@ -229,9 +229,9 @@ def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) ->
     for group in alike.values():
         shared = call.shared_columns(group[0], states[group[0].id])
         for part in _parts(group):
-            rows = [_timed_row(job, states[job.id], key_slots.key_slots.get(job.id), call.now) for job in part]
+            rows = [_timed_row(job, states[job.id], assigned.key_slots.get(job.id), call.now) for job in part]
             call.db.run("enqueue_timed", {**shared, "batch": array(rows)})
-    _after_insert(call.db, due, key_slots)
+    _after_insert(call.db, due, assigned)
 
 
 def _needs_key_slot(job: NewJob, state: InitialState) -> bool:
@@ -245,9 +245,9 @@ def _timed_row(job: NewJob, state: InitialState, key_slot: int | None, now: Micr
     return (*per_job_values(job), key_slot, str(status), reason, *times, job.schedule, job.tick)
 
 
-def _after_insert(db: Db, due: Sequence[tuple[NewJob, Micros]], key_slots: KeySlotAssignment) -> None:
-    assign_free_key_slots(db, key_slots.overtaken)
-    mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in key_slots.key_slots})
+def _after_insert(db: Db, due: Sequence[tuple[NewJob, Micros]], assigned: KeySlotAssignment) -> None:
+    assign_free_key_slots(db, assigned.overtaken)
+    mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in assigned.key_slots})
 
 
 def _insert_children(call: Enqueue, children: Sequence[NewJob]) -> None:
