@@ -9,8 +9,9 @@ from tests.conformance.test_groups import claim_all, end, enqueue_group
 from tests.support.seed import completed, dead, new_job
 from windlass.client.graphs import map as graph_map
 from windlass.client.groups import members
+from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.look import Known, Look
-from windlass.client.groups.members import Walk, count_added, pages_of
+from windlass.client.groups.members import ALIVE, Walk, count_added, pages_of
 from windlass.client.groups.opening import Opening, open_group, read_opening, restart_time, seal_group, touch_group
 from windlass.core.groups.ids import added_id, before_member, member_id
 from windlass.core.groups.rules import GroupPayload
@@ -133,6 +134,27 @@ async def test_members_that_end_while_members_are_counted_make_the_count_no_long
     assert (counted, busy.reads) == (1, 1)
     pages = [ids async for ids in pages_of(busy, group, (Status.COMPLETED,), size=2)]
     assert ([len(ids) for ids in pages], busy.reads) == ([2, 1], 3)
+
+
+async def test_members_that_are_stored_while_their_group_is_cancelled_are_cancelled_too(store: Store) -> None:
+    group = await enqueue_group(store, 2)
+    late = [member_id(group, i) for i in range(2, 5)]
+    left = iter(late)
+
+    class Storing:
+        """Verbs of a store in which the next member is stored after each cancel."""
+
+        select, get = store.operator.select, store.operator.get
+
+        async def cancel(self, ids: list[JobId], reason: str) -> Any:
+            found = await store.operator.cancel(ids, reason)
+            if (id_ := next(left, None)) is not None:
+                await store.jobs.enqueue([new_job(id=id_, parent=group, flow=group)])
+            return found
+
+    storing: Any = Storing()
+    await cancel_members(storing, group, ALIVE, "not needed")
+    assert [job and job.status for job in await store.operator.get(late)] == [Status.CANCELLED] * 3
 
 
 async def test_dropped_members_of_a_map_are_read_together(store: Store) -> None:

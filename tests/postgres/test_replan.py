@@ -4,7 +4,10 @@ import asyncio
 
 import pytest
 
+from tests.postgres.other import Other
 from tests.postgres.test_watermarks import access_of
+from tests.support.seed import enqueue_one
+from windlass.core.moments import DAY
 from windlass.errors import LeaseLost
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
@@ -104,6 +107,20 @@ async def test_a_statement_that_a_migration_has_outdated_does_not_break_the_conn
     await session.replan()
     assert await session.rows(READ, {}) == []
     session.drop()
+
+
+async def test_a_lock_on_the_table_of_another_call_does_not_delay_a_call(
+    store: Store, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await enqueue_one(store)
+    monkeypatch.setattr(plans, "REPLAN_EVERY", DAY)
+    await store.schedules.list()
+    monkeypatch.setattr(plans, "REPLAN_EVERY", 0)
+    await other.does("LOCK windlass.schedules IN ACCESS EXCLUSIVE MODE")
+    async with asyncio.timeout(10):
+        await enqueue_one(store)
+    await other.commits()
+    await store.schedules.list()
 
 
 async def test_claims_are_urgent(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

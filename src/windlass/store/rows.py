@@ -214,8 +214,8 @@ def to_worker(info: str, started_at: Micros, beat_at: Micros, running: int) -> W
     return msgspec.structs.replace(info_of(info), running=running, **times)
 
 
-_buckets = msgspec.json.Decoder(Bins)
-_many_buckets = msgspec.json.Decoder(list[Bins])
+_bins = msgspec.json.Decoder(Bins)
+_many_bins = msgspec.json.Decoder(list[Bins])
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -248,7 +248,7 @@ def _meter(named: list[Any], wait: Histogram, run: Histogram) -> Meter:
 def histogram_of(stored: Any) -> Histogram:
     """A histogram; an unreadable one counts as empty."""
     try:
-        return Histogram(_buckets.decode(stored))
+        return Histogram(_bins.decode(stored))
     except UNREADABLE:
         return Histogram()
 
@@ -256,7 +256,7 @@ def histogram_of(stored: Any) -> Histogram:
 def merged_histogram(stored: str) -> Histogram:
     """The sum of a list of histograms; an unreadable one counts as empty."""
     try:
-        return merge(_many_buckets.decode(stored))
+        return merge(_many_bins.decode(stored))
     except UNREADABLE:
         return merge(histogram_of(each).bins for each in _OBJECT.findall(stored))
 

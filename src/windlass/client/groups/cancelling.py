@@ -1,7 +1,15 @@
 """Cancel the members of a group, and the jobs that they stand for."""
 
-from windlass.client.groups.members import ALIVE, pages_of
-from windlass.core.groups.ids import MEMBER_TYPE, Role, callback_id, watcher_id
+from windlass.client.groups.members import ALIVE
+from windlass.core.groups.ids import (
+    MEMBER_TYPE,
+    Role,
+    before_added,
+    before_member,
+    callback_id,
+    is_member_id,
+    watcher_id,
+)
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
@@ -22,11 +30,18 @@ async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> No
 
 
 async def cancel_members(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:
-    """Cancel members with one of these statuses: waiting ones at once, running ones are asked to stop."""
+    """Cancel members with one of these statuses: waiting ones at once, running ones are asked to stop.
+
+    It goes on until a page is empty, since a large enqueue on Redis may still be storing members. Those that members
+    added, and callbacks, sort behind all of them, so they come last.
+    """
     await _cancel_behind(operator, group, status, reason)
-    async for ids in pages_of(operator, group, status, size=BATCH):
-        if ids:
-            await operator.cancel(ids, reason)
+    for start, before in ((before_member(group, 0), before_added(group)), (before_added(group), None)):
+        after = start
+        while ids := await operator.select(JobFilter(parent=group, status=status, id_before=before), BATCH, after):
+            after = ids[-1]
+            if chosen := [id_ for id_ in ids if is_member_id(group, id_)]:
+                await operator.cancel(chosen, reason)
 
 
 async def _cancel_behind(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:

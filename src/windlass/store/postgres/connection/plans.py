@@ -19,8 +19,12 @@ SELECT format('EXPLAIN EXECUTE %I', name)
 FROM pg_prepared_statements WHERE statement = ANY($1::text[])
 """
 """Statements that plan these prepared ones without running them; the server keeps the plans."""
-_OUTDATED = (asyncpg.FeatureNotSupportedError, asyncpg.SyntaxOrAccessError)
-"""A migration has changed what a statement reads: the driver prepares it anew when it is used."""
+_SHORTLY = "SET LOCAL lock_timeout = '20ms'"
+"""Planning locks the tables of a statement, which may be others than those of the call that makes the plans."""
+_LEFT = (asyncpg.FeatureNotSupportedError, asyncpg.SyntaxOrAccessError, asyncpg.LockNotAvailableError)
+"""Errors that leave a plan to the next use of its statement: a migration has changed what it reads, and the driver
+prepares it anew; or its table is locked.
+"""
 
 
 class Plans:
@@ -50,5 +54,5 @@ class Plans:
         self._made = since_boot()
         if not plans:
             return
-        with contextlib.suppress(*_OUTDATED):
-            await self._connection.execute("; ".join(row[0] for row in plans))
+        with contextlib.suppress(*_LEFT):
+            await self._connection.execute("; ".join([_SHORTLY, *(row[0] for row in plans)]))

@@ -42,7 +42,7 @@ CREATE TABLE windlass_jobs (
     idempotency_window  INTEGER,
     -- NULL is the default of each setting of the key.
     concurrency_key     TEXT,
-    key_slot                INTEGER,
+    key_slot            INTEGER,
     key_limit           INTEGER,
     key_strict          INTEGER,
     key_rate            TEXT,
@@ -292,7 +292,7 @@ CREATE TABLE windlass_leadership (
     expires_at INTEGER NOT NULL
 );
 
--- Outcomes, wait and run times of attempts by interval, queue and type; histograms as JSON, token bucket to count. Kept for an hour.
+-- Outcomes, wait and run times of attempts by interval, queue and type; histograms as JSON, bin to count. Kept for an hour.
 CREATE TABLE windlass_meters (
     interval_start INTEGER NOT NULL,
     queue          TEXT NOT NULL,
