@@ -259,19 +259,11 @@ class NotAllowedNow(WindlassError):
     code = "not_allowed_now"
 
     def __init__(
-        self,
-        verb: str,
-        job_id: str,
-        status: str,
-        *,
-        parent: str | None = None,
-        first: str | None = None,
-        unmet: str | None = None,
+        self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
     ) -> None:
-        advice = f"{verb} {'that one' if first == parent else first} first"
-        advice = advice if first is not None else "it is not kept any more, so enqueue a new job"
-        why = "" if parent is None else f", and its parent {parent} has not completed: {advice}"
-        why = why if unmet is None else f", because it was skipped: it was to run if {unmet} did not complete"
+        advice = f"{verb} {'that one' if first == parent else first} first" if first else "it is gone: enqueue a new job"
+        why = "" if first is None else f": it was skipped, because {first} is completed"
+        why = why if parent is None else f", and its parent {parent} has not completed: {advice}"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
         self.verb, self.job_id, self.status, self.parent, self.first = verb, job_id, status, parent, first
 

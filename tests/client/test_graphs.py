@@ -5,19 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass import (
-    PREVIOUS,
-    App,
-    Dead,
-    InvalidInput,
-    InvalidOption,
-    JobCancelled,
-    NotAllowedNow,
-    Results,
-    Status,
-    UseAsync,
-    group,
-)
+from windlass import PREVIOUS, App, Dead, InvalidInput, InvalidOption, JobCancelled, Results, Status, UseAsync, group
 from windlass.client.graphs import graph as graph_module
 from windlass.client.graphs.node import Node
 from windlass.core.graphs.ids import JOIN_TYPE
@@ -120,19 +108,6 @@ def test_the_reason_of_a_skipped_node_leads_to_the_node_that_completed(shop: Sho
     (reason,) = shop.app.jobs.why(refund.id).reasons
     assert "It was skipped" in reason.text
     assert "pay" in str(shop.app.jobs.get(reason.jobs[0]).payload)
-
-
-@pytest.mark.parametrize("name", ["refund", "alert"])
-def test_the_retry_of_a_skipped_node_is_refused_and_does_not_advise_to_run_the_completed_one(
-    shop: Shop, name: str
-) -> None:
-    order(shop)
-    run_all(shop.app)
-    node = next(node for node in shop.app.flows.tree("order").nodes if node.name == name)
-    with pytest.raises(
-        NotAllowedNow, match=r"it is cancelled, because it was skipped: it was to run if .* did not comp"
-    ):
-        shop.app.jobs.retry(node.id)
 
 
 def test_a_retry_of_the_flow_runs_what_was_lost_and_not_what_ran(shop: Shop) -> None:

@@ -20,8 +20,8 @@ async def require_done(operator: OperatorStore, verb: str, id_: JobId, moved: Tr
     if not moved.done:
         first = await _cause(operator, moved.parent)
         if first is not None and first.status is Status.COMPLETED and first.id != moved.parent:
-            raise NotAllowedNow(verb, id_, moved.status, unmet=first.id)
-        raise NotAllowedNow(verb, id_, moved.status, parent=moved.parent, first=first and first.id)
+            raise NotAllowedNow(verb, id_, moved.status, first=first.id)
+        raise NotAllowedNow(verb, id_, moved.status, parent=moved.parent, first=None if first is None else first.id)
 
 
 async def _look(operator: OperatorStore, id_: JobId) -> Job:
