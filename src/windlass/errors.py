@@ -30,7 +30,6 @@
     └── StoreUnavailable
         └── StoreUnusable       waiting does not help
             └── SchemaMismatch
-
 Each class has a `code` that never changes: it is what REST answers and what programs compare.
 """
 
@@ -261,9 +260,10 @@ class NotAllowedNow(WindlassError):
     def __init__(
         self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
     ) -> None:
-        advice = f"{verb} {'that one' if first == parent else first} first" if first else "it is gone: enqueue a new job"
-        why = "" if first is None else f": it was skipped, because {first} is completed"
-        why = why if parent is None else f", and its parent {parent} has not completed: {advice}"
+        advice = f"{verb} {'that one' if first == parent else first} first"
+        advice = advice if first is not None else "it is not kept any more, so enqueue a new job"
+        skipped = f": it was skipped, because {first} is completed" if first else ""
+        why = f", and its parent {parent} has not completed: {advice}" if parent else skipped
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
         self.verb, self.job_id, self.status, self.parent, self.first = verb, job_id, status, parent, first
 
