@@ -30,6 +30,7 @@
     └── StoreUnavailable
         └── StoreUnusable       waiting does not help
             └── SchemaMismatch
+
 Each class has a `code` that never changes: it is what REST answers and what programs compare.
 """
 
@@ -41,8 +42,7 @@ class WindlassError(Exception):
     """The base of all errors of Windlass."""
 
     code: ClassVar[str] = "error"
-    hint: str = ""
-    """The end of the message, if it suggests other names."""
+    hint: str = ""  # the end of the message, if it suggests other names
 
 
 class InvalidInput(WindlassError):
