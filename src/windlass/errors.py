@@ -42,8 +42,7 @@ class WindlassError(Exception):
     """The base of all errors of Windlass."""
 
     code: ClassVar[str] = "error"
-    hint: str = ""
-    """The end of the message, if it suggests other names."""
+    hint: str = ""  # the end of the message, if it suggests other names
 
 
 class InvalidInput(WindlassError):
@@ -263,7 +262,8 @@ class NotAllowedNow(WindlassError):
     ) -> None:
         advice = f"{verb} {'that one' if first == parent else first} first"
         advice = advice if first is not None else "it is not kept any more, so enqueue a new job"
-        why = "" if parent is None else f", and its parent {parent} has not completed: {advice}"
+        skipped = f": it was skipped, because {first} is completed" if first else ""
+        why = f", and its parent {parent} has not completed: {advice}" if parent else skipped
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
         self.verb, self.job_id, self.status, self.parent, self.first = verb, job_id, status, parent, first
 

@@ -1,11 +1,14 @@
 """windlass flows list, show, cancel, retry, and jobs why of a flow, on every store."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.cli.terminal import Terminal
-from windlass import App, Dead, Results, group
+from windlass import App, Dead, Flow, Results, Status, group
+from windlass.cli.flows import progress_bar
+from windlass.core.ids import JobId
 from windlass.testing import run_all
 
 
@@ -66,3 +69,27 @@ def test_a_flow_that_is_not_there_is_an_error(terminal: Terminal, address: str) 
     ran = terminal.run("flows", "show", "nothing", "--store", address)
     assert ran.code != 0
     assert "no flow 'nothing'" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("completed", "dead", "skipped", "bar"),
+    [
+        (960, 40, 0, "#" * 28 + "xx"),
+        (6, 0, 1, "#" * 25 + "-" * 5),
+        (2, 1, 0, "#" * 20 + "x" * 10),
+        (1, 0, 0, "#" * 30),
+    ],
+)
+def test_the_bar_of_a_flow_whose_jobs_have_all_ended_is_full(
+    completed: int, dead: int, skipped: int, bar: str
+) -> None:
+    flow = Flow(
+        id=JobId("1"),
+        status=Status.COMPLETED,
+        size=completed + dead + skipped,
+        completed=completed,
+        dead=dead,
+        skipped=skipped,
+        created_at=datetime.now(UTC),
+    )
+    assert progress_bar(flow) == bar

@@ -133,7 +133,7 @@ def test_a_result_that_does_not_fit_makes_the_link_dead_and_says_so() -> None:
     assert (dead.status, cancelled.status) == ("dead", "cancelled")
     assert dead.error is not None
     assert "page" in dead.error.message
-    assert dead.reason == "the result of the link before it does not fit the task"
+    assert dead.reason == "the result of its parent does not fit the task"
     with pytest.raises(JobCancelled, match=dead.id):
         handle.result()
 
@@ -144,7 +144,7 @@ def test_a_result_that_was_too_large_to_be_kept_is_not_given_to_the_next_link(ty
     run_all(app)
     first, second = (app.jobs.get(each.id) for each in handle.links)
     assert (first.status, second.status, second.attempt) == ("completed", "dead", 1)
-    assert second.reason == "the result of the link before it was not kept"
+    assert second.reason == "the result of its parent was not kept"
     assert second.error is not None
     assert f"gets the result of {first.id}, which was not kept: result: is 70,002 bytes" in second.error.message
 

@@ -195,6 +195,7 @@ def wrong_options(shop: Shop) -> dict[str, Callable[[], Any]]:
         r"jobs\[0\].concurrency_key: cannot be given together": lambda: group(links, max_running=1),
         r"jobs\[0\].queue: must be 'other', as of the first member": lambda: group(away, max_running=1),
         r"parallel: is not an option of a group": lambda: group(jobs, parallel=1),  # type: ignore[call-overload]
+        r"than: .* did you mean then\? there are": lambda: group(jobs, than=None),  # type: ignore[call-overload]
     }
 
 

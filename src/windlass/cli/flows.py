@@ -87,7 +87,7 @@ def _draw(home: App, flow: Flow) -> None:
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     what = "nodes" if flow.kind == "graph" else "members"
     more = "" if flow.sealed else "; more may come"
-    typer.echo(f"  [{_bar(flow)}] {flow.size:,} {what}: {told or 'none'}{more}")
+    typer.echo(f"  [{progress_bar(flow)}] {flow.size:,} {what}: {told or 'none'}{more}")
     if flow.kind == "graph":
         for line in draw_graph(home.flows.tree(flow.id)):
             typer.echo(f"  {line}")
@@ -97,9 +97,10 @@ def _draw(home: App, flow: Flow) -> None:
         typer.echo(f"  waits for {flow.waits_for}: windlass jobs why {flow.waits_for}")
 
 
-def _bar(flow: Flow) -> str:
+def progress_bar(flow: Flow) -> str:
     """Completed members as `#`, lost ones as `x`, skipped ones as `-`."""
-    size = max(1, flow.size)
-    parts = (flow.completed, flow.dead + flow.cancelled, flow.skipped)
-    done, lost, skipped = (WIDTH * count // size for count in parts)
-    return ("#" * done + "x" * lost + "-" * skipped).ljust(WIDTH, ".")
+    size, ended, bar = max(1, flow.size), 0, ""
+    for mark, count in (("#", flow.completed), ("x", flow.dead + flow.cancelled), ("-", flow.skipped)):
+        ended += count
+        bar = bar.ljust(WIDTH * ended // size, mark)
+    return bar.ljust(WIDTH, ".")

@@ -290,7 +290,7 @@ def _check_job(job: object, label: str, connection: object) -> None:
     """Refuse ids and parents, which the flow sets."""
     field = f"node {label!r}"
     if not isinstance(job, TaskJob):
-        raise InvalidOption(field, f"must be a job made with task.job(...), not {type(job).__name__}")
+        raise InvalidOption(field, f"must be a job made with task.job(...), or a group, not {type(job).__name__}")
     if not job.fresh:
         raise InvalidOption(f"{field}.id", "cannot be given: ids follow from the name of the flow")
     if job.parent is not None:

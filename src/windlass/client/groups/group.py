@@ -224,7 +224,7 @@ def made_rules(id_: str | None, options: GroupOptions, size: int | None = None) 
     """The checked options of a group."""
     for option in options:
         if option not in GroupOptions.__annotations__:
-            raise unknown_option(option, GroupOptions.__annotations__, "an option of a group")
+            raise unknown_option(option, ("then", *GroupOptions.__annotations__), "an option of a group")
     rest, most = options.get("rest", "finish"), options.get("max_running")
     if rest not in ("finish", "cancel"):
         raise InvalidOption("rest", f'must be "finish" or "cancel", not {shown(rest)}')

@@ -145,8 +145,8 @@ class OpenGroup(Generic[T]):
                 raise refused or InvalidOption("group", "has no members and no callback: nothing would run")
             await self._store(await self._begin(store, []))
         if self.existing and await has_member_from(store.operator, self.id, self.size):
-            problem = f"are {self.size:,}, and an earlier run added more: add the same jobs in the same order"
-            raise InvalidOption("jobs", f"of the group {self._plan.rules.name!r} {problem}")
+            problem = f"has {self.size:,}, and an earlier run added more: add the same jobs in the same order"
+            raise InvalidOption("jobs", f"the group {self._plan.rules.name!r} {problem}")
         if await seal_group(store, self.id, self.size) != self.size:
             raise NotAllowedNow("seal", self.id, "sealed")
         self._sealed = True

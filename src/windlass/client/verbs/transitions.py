@@ -3,6 +3,7 @@
 from windlass.client.verbs.links import cause_of
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
+from windlass.core.status import Status
 from windlass.errors import ChangedSince, JobNotFound, KeyConflict, NotAllowedNow
 from windlass.store.contract import OperatorStore
 from windlass.store.records import Transition
@@ -18,7 +19,9 @@ async def require_done(operator: OperatorStore, verb: str, id_: JobId, moved: Tr
         raise KeyConflict((await _look(operator, id_)).idempotency_key or "", moved.holder)
     if not moved.done:
         first = await _cause(operator, moved.parent)
-        raise NotAllowedNow(verb, id_, moved.status, parent=moved.parent, first=first)
+        if first is not None and first.status is Status.COMPLETED and first.id != moved.parent:
+            raise NotAllowedNow(verb, id_, moved.status, first=first.id)
+        raise NotAllowedNow(verb, id_, moved.status, parent=moved.parent, first=None if first is None else first.id)
 
 
 async def _look(operator: OperatorStore, id_: JobId) -> Job:
@@ -28,10 +31,10 @@ async def _look(operator: OperatorStore, id_: JobId) -> Job:
     return job
 
 
-async def _cause(operator: OperatorStore, parent: str | None) -> str | None:
+async def _cause(operator: OperatorStore, parent: str | None) -> Job | None:
     """The job to retry for one that was cancelled with its parent. None: it is not kept."""
     found = None if parent is None else (await operator.get([parent]))[0]
     if found is None:
         return None
     cause = await cause_of(operator, found)
-    return parent if cause is None else cause.id
+    return found if cause is None else cause

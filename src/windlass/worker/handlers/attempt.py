@@ -35,8 +35,8 @@ MAX_MESSAGE_LENGTH = 4_000
 MAX_TRACEBACK_LENGTH = 16_000
 MAX_FRAMES = 50
 MISFIT = "the stored arguments do not fit the task"
-MISFIT_RESULT = "the result of the link before it does not fit the task"
-NOT_KEPT = "the result of the link before it was not kept"
+MISFIT_RESULT = "the result of its parent does not fit the task"
+NOT_KEPT = "the result of its parent was not kept"
 NO_RESULT = Done("null")
 _PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
 """Module → the prefix of its public names."""
