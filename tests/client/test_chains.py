@@ -257,3 +257,18 @@ def test_the_payload_of_a_link_has_only_its_own_arguments() -> None:
     assert app.jobs.get(handle.id).payload == {"what": "x"}
     with pytest.raises(InvalidPayload):
         note.job(PREVIOUS, "y").task.enqueue()
+
+
+def test_a_result_within_a_text_is_refused(app: App) -> None:
+    with pytest.raises(InvalidPayload, match=r"^PREVIOUS: has no value yet: give it as an argument of its own"):
+        f"invoice {PREVIOUS}"
+
+    @app.task
+    def charge() -> None: ...
+
+    with (
+        pytest.raises(InvalidPayload, match=r"^Node\('pay'\)\.result: has no value yet"),
+        app.flow("order") as flow,
+    ):
+        f"invoice {flow.add(charge.job(), name='pay').result}"
+    assert app.jobs.count() == 0

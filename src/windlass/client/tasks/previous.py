@@ -14,6 +14,10 @@ class Placeholder:
     source: JobId = ""
     """The job; empty: the one before it in a chain."""
 
+    def __str__(self) -> str:
+        """Refuse: an f-string would store the name of the result instead of its value."""
+        raise InvalidPayload(repr(self), "has no value yet: give it as an argument of its own, not within a text")
+
 
 class _Previous(Placeholder):
     """Stands for the result of the link before, in `chain(...)`. A singleton; no payload can contain it."""
