@@ -9,6 +9,7 @@ import pytest
 from tests.services.parts import Flaky, Listener, one_work
 from tests.support.seed import claim_one, completed, enqueue_one, look, nothing, open_lease, settle
 from windlass import App, Context
+from windlass.core.ids import new_id
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.webhooks.delivery import WEBHOOK_TYPE
 from windlass.observe.logs import sentence
@@ -152,7 +153,7 @@ async def test_an_outcome_that_comes_while_others_are_written_goes_next(
     monkeypatch.setattr("windlass.worker.runner.notes.EVERY_SECONDS", 3600)
     desk = Enqueuer(store, work)
     settled, note = Settled(desk), store.jobs.note
-    other = one_work(App.testing(), msgspec.structs.replace(work.claimed, id="other", type=WEBHOOK_TYPE))
+    other = one_work(App.testing(), msgspec.structs.replace(work.claimed, id=new_id(), type=WEBHOOK_TYPE))
     other.unsent = desk.notes.unsent
 
     async def interrupted(notes: Any) -> None:
