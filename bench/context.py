@@ -73,6 +73,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """With the same tick."""
     polls: int
     """Claims of REST workers that wait."""
+    claimers: tuple[int, ...]
+    """How many processes claim side by side."""
 
 
 FULL = Scale(
@@ -104,6 +106,7 @@ FULL = Scale(
     start_seconds=5.0,
     schedules=10_000,
     polls=1_000,
+    claimers=(1, 4, 16),
 )
 QUICK = Scale(
     rounds=1,
@@ -134,6 +137,7 @@ QUICK = Scale(
     start_seconds=1.0,
     schedules=20,
     polls=20,
+    claimers=(1, 2),
 )
 
 VERY_FULL = (0, 1_000_000, 10_000_000)

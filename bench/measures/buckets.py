@@ -20,7 +20,6 @@ from windlass.bench.process import BenchFailed
 from windlass.store.postgres.connection.address import parse_address
 
 BUCKETS = (1, 4, 16)
-CLAIMERS = (1, 4, 16)
 BATCH = 100
 PART = 5
 """Each drain has this part of the jobs of other drains: there are many."""
@@ -49,9 +48,9 @@ class Case(msgspec.Struct, frozen=True):
         return f"{url}{'&' if '?' in url else '?'}{options}"
 
 
-def cases() -> Iterator[Case]:
+def cases(numbers: tuple[int, ...]) -> Iterator[Case]:
     """The plain store and every number of buckets, with every number of claimers."""
-    for claimers in CLAIMERS:
+    for claimers in numbers:
         yield Case(claimers)
         for buckets in BUCKETS:
             yield Case(claimers, buckets)
@@ -69,14 +68,14 @@ def measure(context: BenchContext) -> Section:
     if not context.store_bench.targets.snapshots:
         return Section(name="buckets", title="Buckets", rows=[], notes=["Not run: this is for PostgreSQL."])
     jobs = context.scale.drain // PART
-    found: dict[Case, list[Found]] = {case: [] for case in cases()}
+    found: dict[Case, list[Found]] = {case: [] for case in cases(context.scale.claimers)}
     for _ in context.rounds("buckets"):
-        for case in cases():
+        for case in cases(context.scale.claimers):
             found[case].append(_measured(context, case, jobs))
     rates = {case: [each.rate for each in of_case] for case, of_case in found.items()}
     rows = [
         Row(name=case.name, unit=UNIT, rounds=rates[case], base=_base(case, rates), target=_target(case))
-        for case in cases()
+        for case in cases(context.scale.claimers)
     ]
     for case, of_case in found.items():
         rows.append(Row(name=f"{case.name}: index entries per job", unit="", rounds=[one.read for one in of_case]))

@@ -12,7 +12,6 @@ from bench.worker import fill
 UNIT = "jobs/s"
 AWAY_SECONDS = 0.002
 BATCHES = (1, 10, 50, 200)
-CLAIMERS = (1, 4, 16)
 BATCHES_EACH = 60
 """So many batches does each claimer get, if the store has a place for all of them."""
 PROFILES = {
@@ -31,7 +30,7 @@ def measure(context: BenchContext) -> Section:
     most = max(context.scale.drain // 20, 100)
     rates: dict[tuple[str, int, int], list[float]] = {}
     for _ in context.rounds("round trips"):
-        for name, batch, claimers in _cells():
+        for name, batch, claimers in _cells(context.scale.claimers):
             context.progress(f"round trips: {name}, batches of {batch}, {claimers} claimers")
             jobs = min(most, batch * claimers * BATCHES_EACH)
             with context.store() as address, _away(address + PROFILES[name]) as far:
@@ -40,9 +39,9 @@ def measure(context: BenchContext) -> Section:
     return Section(name="round-trips", title=title, rows=_rows(rates), charts=_charts(rates), notes=NOTES)
 
 
-def _cells() -> Iterator[tuple[str, int, int]]:
+def _cells(numbers: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
     for batch in BATCHES:
-        for claimers in CLAIMERS:
+        for claimers in numbers:
             for name in PROFILES:
                 yield name, batch, claimers
 
@@ -92,7 +91,7 @@ def _charts(rates: dict[tuple[str, int, int], list[float]]) -> list[Chart]:
 
 
 def _of(rates: dict[tuple[str, int, int], list[float]], name: str, batch: int) -> list[tuple[int, list[float]]]:
-    return [(claimers, rates[name, batch, claimers]) for claimers in CLAIMERS]
+    return [(claimers, found) for (of, size, claimers), found in rates.items() if (of, size) == (name, batch)]
 
 
 NOTES = [

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.addresses import ADDRESSES
-from tests.support.stores import yugabyte_url
+from tests.support.stores import yugabyte_limits_url, yugabyte_url
+
+PLACES = {**ADDRESSES, "yugabyte": yugabyte_url, "yugabyte-limits": yugabyte_limits_url}
 
 
-@pytest.fixture(params=sorted([*ADDRESSES, "yugabyte"]))
+@pytest.fixture(params=sorted(PLACES))
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an app may keep its jobs; nothing is there yet."""
-    return yugabyte_url(tmp_path) if request.param == "yugabyte" else ADDRESSES[request.param](tmp_path)
+    return PLACES[request.param](tmp_path)

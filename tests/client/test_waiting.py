@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from tests.client.labour import Labour, raised
+from tests.support.addresses import on_stores_with_hints
 from tests.support.told import looked
 from windlass import App, Dead, Handle, Job, JobDead, JobNotFound, StoreUnavailable, Task
 from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.outcome import Done
 from windlass.store.contract import Store
 
+pytestmark = on_stores_with_hints
 FOR_EVER = 10_000.0
 MANY = 1000
 

@@ -42,6 +42,9 @@ def clean() -> None:
 
 @app.task
 def slow(number: int) -> int:
+    """A negative number waits until the test has cancelled the group."""
+    while number < 0 and not Path("cancelled").exists():
+        time.sleep(0.01)
     time.sleep(0.001)
     return number
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.limits.faults import FEW_FAIL
 from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.redis_places import redis_place
 from tests.support.stores import postgres_url, yugabyte_limits_url
@@ -15,11 +16,16 @@ def sqlite_address(folder: Path) -> str:
     return f"sqlite:///{folder}/jobs.db?durability=relaxed"
 
 
+def yugabyte_limits_address(folder: Path) -> str:
+    """Under the limits of YugabyteDB, where one statement in a hundred fails and is repeated."""
+    return yugabyte_limits_url(folder, FEW_FAIL)
+
+
 ADDRESSES: dict[str, Callable[[Path], str]] = {
     "postgres": postgres_url,
     "redis": redis_place,
     "sqlite": sqlite_address,
-    "yugabyte-limits": yugabyte_limits_url,
+    "yugabyte-limits": yugabyte_limits_address,
 }
 
 if is_named():
@@ -27,6 +33,10 @@ if is_named():
 
 on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)
 """For a test of those that run on a file unless they say so, only because each takes seconds."""
+on_stores_with_hints = pytest.mark.parametrize(
+    "address", sorted(ADDRESSES.keys() - {"yugabyte-limits"}), indirect=True
+)
+"""For a test that shows what a hint does: under the limits there is neither LISTEN nor NOTIFY."""
 on_sql = pytest.mark.parametrize("address", ["postgres", "sqlite"], indirect=True)
 """For a test that reaches into tables."""
 on_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)

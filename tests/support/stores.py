@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from tests.support.limits.faults import EVERY_TENTH_FAILS, Limits
 from tests.support.limits.places import limited_place, limited_place_without_faults
 from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
 from tests.support.servers.places import behind_pooler, postgres_place
@@ -74,9 +75,9 @@ def yugabyte_limits(folder: Path, clock: Clock) -> Store:
     return open_store(yugabyte_limits_url(folder), clock=clock)
 
 
-def yugabyte_limits_url(folder: Path) -> str:
+def yugabyte_limits_url(folder: Path, limits: Limits = EVERY_TENTH_FAILS) -> str:
     """Its address; its tables are there."""
-    return with_profile(limited_place(folder, _migrated_profile))
+    return with_profile(limited_place(folder, _migrated_profile, limits))
 
 
 def with_profile(url: str) -> str:

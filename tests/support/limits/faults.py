@@ -41,6 +41,11 @@ class Limits(NamedTuple):
     """Whether statements that YugabyteDB does not have are refused."""
 
 
+EVERY_TENTH_FAILS = Limits()
+FEW_FAIL = Limits(failing=0.01, failing_commits=0.01)
+"""For calls with a client's deadline: if one in ten fails, a transaction of forty statements never commits."""
+
+
 class Dice:
     """The choices of one connection, and the counts of all."""
 

@@ -15,24 +15,24 @@ Prepare = Callable[[str], None]
 
 
 @functools.cache
-def shared_proxy() -> LimitsProxy:
-    """The proxy of this run: started at the first call."""
+def shared_proxy(limits: Limits) -> LimitsProxy:
+    """The proxy of this run with these limits: started at the first call."""
     server = urlsplit(shared_server().url)
     assert server.hostname is not None
-    proxy = LimitsProxy(server.hostname, server.port or 5432, Limits())
+    proxy = LimitsProxy(server.hostname, server.port or 5432, limits)
     proxy.start()
     at_end(proxy.stop)
     return proxy
 
 
-def limited_place(folder: Path, migrate: Prepare) -> str:
+def limited_place(folder: Path, migrate: Prepare, limits: Limits) -> str:
     """The address of a folder's database, through the proxy; as `migrate` left it, at first."""
-    return shared_proxy().through(limited_place_without_faults(folder, migrate))
+    return shared_proxy(limits).through(limited_place_without_faults(folder, migrate))
 
 
 def bare_limited_place(folder: Path) -> str:
     """The same without any tables."""
-    return shared_proxy().through(for_role(postgres_place(folder, _limited)))
+    return shared_proxy(Limits()).through(for_role(postgres_place(folder, _limited)))
 
 
 def limited_place_without_faults(folder: Path, migrate: Prepare) -> str:
