@@ -62,7 +62,7 @@ ROWS: dict[str, Callable[[Works], list[Statuses]] | None] = {
     "has lost no more, and all have ended": lambda works: listed(works, "dead", "completed", need=2),
     "is open, all must complete, and one is lost": opened,
     "is open, and some may fail": lambda works: opened(works, need="50%"),
-    "is not over `within` its time, and misses what it needs": None,  # test_group_rules.py, with a clock
+    "has used up its time (`within`) before `need` is met": None,  # test_group_rules.py, with a clock
     "is abandoned: open, and nothing was added for an hour": None,  # test_open_groups.py
     "is cancelled": lambda works: listed(works, act=works.app.flows.cancel),
     "is skipped, as a node of a graph": skipped,

@@ -133,7 +133,7 @@ INSERT INTO windlass.claims (runner, claim, jobs)
     SELECT worker, claim, array_agg(id) FROM windlass.jobs WHERE status = 'running' GROUP BY worker, claim;
 INSERT INTO windlass.jobs (
     id, queue, type, payload, status, reason, sort_priority, rank, run_at, max_attempts, created_at, updated_at,
-    concurrency_key, slot
+    concurrency_key, key_slot
 )
 SELECT gen_random_uuid(), 'default', 't', '{}', CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'blocked' END,
     CASE WHEN n % 10 > 0 THEN 'waits for its concurrency key' END, n % 2, n, n, 3, n, n, 'key ' || n / 20,

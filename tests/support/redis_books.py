@@ -90,9 +90,7 @@ class Books:
 
 
 def _places(jobs: dict[str, Record], fair: bool) -> Places:
-    names = (
-        "due expiring drop_times failures ids ready tenant_queues by_status waiting_for_key slots parked throttled "
-    )
+    names = "due expiring drop_times failures ids ready tenant_queues by_status waiting_for_key key_slots parked throttled "
     names += "children cancels"
     places: Places = {name: set() for name in names.split()}
     for r in jobs.values():

@@ -27,7 +27,7 @@ CHILDREN = "SELECT id FROM windlass.history WHERE status = 'completed' LIMIT 500
 JOBS = """
 INSERT INTO windlass.jobs (
     id, rank, run_at, created_at, updated_at, sort_priority, max_attempts, queue, type, payload, status, reason,
-    expires_at, concurrency_key, slot, tenant_queue
+    expires_at, concurrency_key, key_slot, tenant_queue
 )
 SELECT gen_random_uuid(), i, i, i, i, 0, 3, 'q' || i % 3, 't', '{}',
     (ARRAY['pending', 'scheduled', 'blocked'])[1 + i % 3],

@@ -14,7 +14,7 @@ class Placeholder:
     source: JobId = ""
     """The job; empty: the one before it in a chain."""
 
-    def __str__(self) -> str:
+    def __format__(self, spec: str) -> str:
         """Refuse: an f-string would store the name of the result instead of its value."""
         raise InvalidPayload(repr(self), "has no value yet: give it as an argument of its own, not within a text")
 
