@@ -115,7 +115,8 @@ def test_every_query_of_the_board_the_rules_and_the_scaler_has_an_answer(
         until(all_answer, "every query has an answer")
     finally:
         print("without an answer:", *empty.items(), sep="\n")
-    assert prometheus.values(wanted["Slots in use 0 (.*, .*)"]) == [0.75]
+    # A sample may be of a moment in which a quick job ran beside those that wait.
+    until(lambda: prometheus.values(wanted["Slots in use 0 (.*, .*)"]) == [0.75], "three of four slots are in use")
     assert prometheus.values(wanted["Store 0 (.*, .*)"]) == prometheus.values(wanted["Workers 0 (.*, .*)"]) == [1]
     for name, metric in choices().items():
         found = prometheus.ask(f"label/{name}/values", **{"match[]": metric})

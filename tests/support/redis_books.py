@@ -90,8 +90,8 @@ class Books:
 
 
 def _places(jobs: dict[str, Record], fair: bool) -> Places:
-    names = "due expiring drop_times failures ids ready tenant_queues by_status waiting_for_key key_slots parked throttled "
-    names += "children cancels"
+    names = "due expiring drop_times failures ids ready tenant_queues by_status waiting_for_key key_slots parked "
+    names += "throttled children cancels"
     places: Places = {name: set() for name in names.split()}
     for r in jobs.values():
         places["ids"].add(r.id.encode())

@@ -20,7 +20,7 @@ _REFUSED = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
     inspect.Parameter.VAR_POSITIONAL: "takes any number of positional arguments",
 }
-_WITHIN = "{} is a whole argument, and cannot stand within another value"
+_WITHIN = "{!r} is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _JSON = (str, int, float, bool, list, dict, type(None))
 _CONTEXT_NAMES = ("ctx", "context", "self")
