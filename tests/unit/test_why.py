@@ -211,10 +211,13 @@ def test_a_job_in_a_fair_queue_is_behind_its_own_tenants_jobs() -> None:
 
 def test_a_job_that_nothing_holds_is_next_until_that_is_strange() -> None:
     assert explain(around(job())).first.do is None
-    old = job(updated_at=moment(-60))
+    assert explain(around(job(updated_at=moment(-60)))).first.do == "windlass doctor"
+
+
+def test_the_next_job_waits_for_a_free_slot_from_the_first_moment_on() -> None:
     busy = WorkerSummary(alive=1, know=1, serve=1, able=1, slots=10, busy=10)
-    assert codes(around(old, workers=busy)) == ["workers_busy"]
-    assert explain(around(old)).first.do == "windlass doctor"
+    for updated in (0, -60):
+        assert codes(around(job(updated_at=moment(updated)), workers=busy)) == ["workers_busy"]
 
 
 def test_a_job_that_expires_says_when_and_whether_it_will_come_so_far() -> None:

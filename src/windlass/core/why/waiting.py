@@ -226,14 +226,14 @@ def _behind(facts: WhyFacts) -> list[Reason]:
 
 def _next(facts: WhyFacts) -> Reason:
     """The reason for a job that nothing delays."""
-    waited = facts.now - to_micros(facts.job.updated_at)
-    if waited < OVERDUE:
-        return Reason(code="next", text="Nothing delays it: a worker claims it next.")
     workers = facts.workers
     if workers.busy >= workers.slots:
         all_slots = f"all {workers.slots:,} of {_workers(workers.able)}"
         text = f"It is the next, and waits for a free slot: {all_slots} are in use."
         return Reason(code="workers_busy", text=text, do="start more workers, or give them more --concurrency")
+    waited = facts.now - to_micros(facts.job.updated_at)
+    if waited < OVERDUE:
+        return Reason(code="next", text="Nothing delays it: a worker claims it next.")
     text = f"It is the next, workers are free, and yet it has not been claimed for {span(waited)}."
     return Reason(code="next", text=text, do="windlass doctor")
 
