@@ -8,6 +8,7 @@ import asyncio
 import random
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import asyncpg
 
@@ -23,6 +24,8 @@ _MET = ("23505", "42P07", "42710", "42723", "42P06", "XX000")
 """Errors of two statements that create the same at the same moment: unique, duplicate, changed concurrently."""
 _ORDER = re.compile(r" (?:ASC|HASH)\b")
 _GROUP = re.compile(r"\(\(([^()]*)\) HASH")
+_TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE windlass\.(\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
+_COLUMNS_OF = re.compile(r"COLUMNS OF (\w+)(?: AFTER (\w+))?")
 _SPLIT = re.compile(r"\s+SPLIT AT BUCKETS")
 _PLAIN = re.compile(r"/\*plain (.*?) \*/")
 _INDEX = re.compile(r"^CREATE (UNIQUE )?INDEX\b")
@@ -59,6 +62,7 @@ async def run_repeatable(session: Session, statement: str) -> None:
 
 def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
     """The statements of a step, for a cluster or, without its words for them, for a plain PostgreSQL."""
+    text = _COLUMNS_OF.sub(_columns_of, text)
     bodies: list[str] = []
 
     def take(found: re.Match[str]) -> str:
@@ -73,6 +77,27 @@ def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
         if statement := part.strip():
             whole = in_cluster(statement, buckets) if cluster else in_plain(statement)
             yield re.sub(r"\$\$(\d+)\$\$", lambda found: bodies[int(found[1])], whole)
+
+
+def _columns_of(found: re.Match[str]) -> str:
+    """The columns of a table of the schema without a profile, all or those after one."""
+    columns = _tables()[found[1]]
+    first = 1 + [column.split()[0] for column in columns].index(found[2]) if found[2] else 0
+    return ", ".join(columns[first:])
+
+
+@cache
+def _tables() -> dict[str, list[str]]:
+    """The columns of each table of the schema without a profile, without keys."""
+    text = "\n".join(step.text for step in migrations_of(__package__))
+    return {
+        table: [
+            line.replace(" PRIMARY KEY", "").rstrip(",")
+            for line in map(str.strip, body.splitlines())
+            if line and not line.startswith(("--", "PRIMARY KEY"))
+        ]
+        for table, body in _TABLE.findall(text)
+    }
 
 
 def in_cluster(statement: str, buckets: int) -> str:

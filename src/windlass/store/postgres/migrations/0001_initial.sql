@@ -487,6 +487,7 @@ CREATE INDEX documents_by_end ON windlass.documents (expires_at) WHERE expires_a
 CREATE TABLE windlass.dependencies (
     parent     uuid NOT NULL,
     child      uuid NOT NULL,
-    when_ended boolean NOT NULL DEFAULT false, -- the child waits for the parent's end, however that is
+    -- The child waits for the parent's end, however that is.
+    when_ended boolean NOT NULL DEFAULT false,
     PRIMARY KEY (parent, child)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
