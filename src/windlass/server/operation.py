@@ -197,3 +197,18 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     def changes(self) -> bool:
         """Whether it may change something."""
         return self.method != "GET"
+
+
+def reads(
+    path: str,
+    handler: Handler,
+    summary: str,
+    answer: Any,
+    query: type[msgspec.Struct] | None = None,
+    *,
+    scope: Scope = Scope.READ,
+) -> Operation:
+    """A GET with one kind of answer."""
+    return Operation(
+        method="GET", path=path, scope=scope, handler=handler, summary=summary, query=query, answers={200: answer}
+    )

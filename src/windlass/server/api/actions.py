@@ -13,7 +13,7 @@ from windlass.client.verbs.actions import Action, ActionNotFound, ActionVerb
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, WindlassError
-from windlass.server.operation import Answer, Call, Operation
+from windlass.server.operation import Answer, Call, Operation, reads
 
 _log = logging.getLogger("windlass.server")
 
@@ -166,20 +166,6 @@ OPERATIONS = (
     _post("/jobs/retry", retry_jobs, "Retry all jobs that match", JobFilterBody),
     _post("/jobs/cancel", cancel_jobs, "Cancel all jobs that match", JobFilterBody),
     _post("/actions/{id}/stop", stop_action, "Stop an action", None),
-    Operation(
-        method="GET",
-        path="/actions",
-        scope=Scope.READ,
-        handler=list_actions,
-        summary="List actions",
-        answers={200: ActionList},
-    ),
-    Operation(
-        method="GET",
-        path="/actions/{id}",
-        scope=Scope.READ,
-        handler=get_action,
-        summary="Read an action",
-        answers={200: Action},
-    ),
+    reads("/actions", list_actions, "List actions", ActionList),
+    reads("/actions/{id}", get_action, "Read an action", Action),
 )

@@ -6,7 +6,7 @@ from windlass.client.verbs.audit import AuditEntry
 from windlass.core.hidden import HiddenFields, conceal
 from windlass.core.tokens import Scope
 from windlass.server.decode import make_cursor, read_cursor
-from windlass.server.operation import Answer, Call, Operation
+from windlass.server.operation import Answer, Call, reads
 
 
 class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,14 +37,4 @@ def _concealed(entry: AuditEntry, hidden: HiddenFields) -> AuditEntry:
     return msgspec.structs.replace(entry, before=before, after=after)
 
 
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/audit",
-        scope=Scope.ADMIN,
-        handler=list_audit,
-        summary="What operators did",
-        query=AuditQuery,
-        answers={200: AuditList},
-    ),
-)
+OPERATIONS = (reads("/audit", list_audit, "What operators did", AuditList, AuditQuery, scope=Scope.ADMIN),)

@@ -14,7 +14,7 @@ from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption
 from windlass.server.decode import make_cursor, read_cursor
-from windlass.server.operation import Answer, Call, Operation, OutsideLimits
+from windlass.server.operation import Answer, Call, Operation, OutsideLimits, reads
 
 MAX_SHOWN = 10_000
 """Nodes in one answer."""
@@ -88,7 +88,7 @@ async def list_flows(call: Call) -> Answer:
     page = await call.app.flows.alist(
         limit=call.query.limit, cursor=read_cursor(call.query.cursor, bound), queues=queues
     )
-    flows = [] if rights.types else [_record(call, flow, counted=not rights.is_limited) for flow in page.items]
+    flows = [] if rights.types else [_record(flow, counted=not rights.is_limited) for flow in page.items]
     return Answer(FlowList(flows, make_cursor(page.next_cursor, bound)))
 
 
@@ -98,7 +98,7 @@ async def get_flow(call: Call) -> Answer:
         raise InvalidOption("limit", f"must be 1 to {MAX_SHOWN:,}, not {call.query.limit:,}", limit=MAX_SHOWN)
     flow, tree = await _seen(call, call.query.limit)
     nodes = tree.nodes[: call.query.limit]
-    record = msgspec.structs.asdict(_record(call, flow, counted=True))
+    record = msgspec.structs.asdict(_record(flow, counted=True))
     left_out = tree.left_out + len(tree.nodes) - len(nodes)
     return Answer(FlowDetail(**record, nodes=nodes, left_out=left_out))
 
@@ -106,13 +106,13 @@ async def get_flow(call: Call) -> Answer:
 async def cancel_flow(call: Call) -> Answer:
     """Cancel waiting jobs of a flow, and ask running ones to stop; nodes that run after any end still run."""
     flow = await _whole(call)
-    return Answer(_record(call, await call.app.flows.acancel(flow.id, call.body.reason), counted=True))
+    return Answer(_record(await call.app.flows.acancel(flow.id, call.body.reason), counted=True))
 
 
 async def retry_flow(call: Call) -> Answer:
     """Run the dead and cancelled jobs of a flow again."""
     flow = await _whole(call)
-    return Answer(_record(call, await call.app.flows.aretry(flow.id), counted=True))
+    return Answer(_record(await call.app.flows.aretry(flow.id), counted=True))
 
 
 async def _whole(call: Call) -> Flow:
@@ -161,7 +161,7 @@ def _counted(flow: Flow, nodes: tuple[FlowNode, ...]) -> Flow:
     )
 
 
-def _record(call: Call, flow: Flow, *, counted: bool) -> FlowRecord:
+def _record(flow: Flow, *, counted: bool) -> FlowRecord:
     fields: dict[str, Any] = {**msgspec.structs.asdict(flow), "live": flow.live}
     if not counted:
         fields |= dict.fromkeys(("size", "completed", "dead", "cancelled", "skipped", "live", "reason", "waits_for"))
@@ -169,24 +169,8 @@ def _record(call: Call, flow: Flow, *, counted: bool) -> FlowRecord:
 
 
 OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/flows",
-        scope=Scope.READ,
-        handler=list_flows,
-        summary="List flows, newest first",
-        query=FlowQuery,
-        answers={200: FlowList},
-    ),
-    Operation(
-        method="GET",
-        path="/flows/{id}",
-        scope=Scope.READ,
-        handler=get_flow,
-        summary="Read a flow and its nodes",
-        query=NodeQuery,
-        answers={200: FlowDetail},
-    ),
+    reads("/flows", list_flows, "List flows, newest first", FlowList, FlowQuery),
+    reads("/flows/{id}", get_flow, "Read a flow and its nodes", FlowDetail, NodeQuery),
     Operation(
         method="POST",
         path="/flows/{id}/cancel",

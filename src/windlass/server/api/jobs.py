@@ -20,7 +20,7 @@ from windlass.errors import ChangedSince, JobNotFound
 from windlass.observe.tracing import trace_of
 from windlass.server.api.job_list import JobQuery, find_jobs
 from windlass.server.decode import Payload, parse_object
-from windlass.server.operation import Answer, Call, Caller, Operation, etag
+from windlass.server.operation import Answer, Call, Caller, Operation, etag, reads
 from windlass.store.records import JobFilter
 
 T = TypeVar("T")
@@ -233,18 +233,6 @@ def _record(caller: Caller, job: Job) -> JobRecord:
     return JobRecord(**fields) if caller.sees_payloads else JobRecord(**{**fields, "logs": ()}, hidden=SECRET)
 
 
-def _get(path: str, handler: Any, summary: str, answer: Any, query: Any = None) -> Operation:
-    return Operation(
-        method="GET",
-        path=path,
-        scope=Scope.READ,
-        handler=handler,
-        summary=summary,
-        query=query,
-        answers={200: answer},
-    )
-
-
 def _change(method: str, path: str, handler: Any, summary: str, **more: Any) -> Operation:
     return Operation(
         method=method,
@@ -260,12 +248,12 @@ def _change(method: str, path: str, handler: Any, summary: str, **more: Any) -> 
 _PATH = "/jobs/{id}"
 _DELETED = {200: JobRecord, 202: JobRecord, 204: None}
 OPERATIONS = (
-    _get("/jobs", list_jobs, "List jobs, newest first", JobList, JobQuery),
-    _get("/jobs/find", find_job, "Find a job by a part of its id", FoundId, FindQuery),
-    _get(_PATH, get_job, "Read a job", JobRecord, GetQuery),
-    _get(f"{_PATH}/why", explain_job, "Why a job does not run", Why),
-    _get(f"{_PATH}/links", list_links, "The chain of a job", Links, LinksQuery),
-    _get(f"{_PATH}/payloads", list_payloads, "Payloads that a job had before operators changed them", PayloadList),
+    reads("/jobs", list_jobs, "List jobs, newest first", JobList, JobQuery),
+    reads("/jobs/find", find_job, "Find a job by a part of its id", FoundId, FindQuery),
+    reads(_PATH, get_job, "Read a job", JobRecord, GetQuery),
+    reads(f"{_PATH}/why", explain_job, "Why a job does not run", Why),
+    reads(f"{_PATH}/links", list_links, "The chain of a job", Links, LinksQuery),
+    reads(f"{_PATH}/payloads", list_payloads, "Payloads that a job had before operators changed them", PayloadList),
     _change("DELETE", "", cancel_job, "Cancel a job, or delete a finished one", query=DeleteQuery, answers=_DELETED),
     _change("PATCH", "", change_job, "Change a waiting job", body=JobPatch),
     _change("POST", "/retry", retry_job, "Run a finished or failed job again", body=RetryRequest, optional_body=True),

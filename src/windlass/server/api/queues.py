@@ -20,7 +20,7 @@ from windlass.core.moments import SECOND
 from windlass.core.names import check_name
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, QueueNotFound
-from windlass.server.operation import Answer, Call, Operation, etag
+from windlass.server.operation import Answer, Call, Operation, etag, reads
 
 
 class SettingsRecord(msgspec.Struct, kw_only=True):
@@ -226,14 +226,7 @@ def _action(verb: str, handler: Any, summary: str, *, body: Any = None, answer: 
 
 
 OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/queues",
-        scope=Scope.READ,
-        handler=list_queues,
-        summary="List queues",
-        answers={200: QueueList},
-    ),
+    reads("/queues", list_queues, "List queues", QueueList),
     Operation(
         method="POST",
         path="/queues",
@@ -243,14 +236,7 @@ OPERATIONS = (
         body=NewQueue,
         answers={200: QueueRecord},
     ),
-    Operation(
-        method="GET",
-        path="/queues/{name}",
-        scope=Scope.READ,
-        handler=get_queue,
-        summary="Read a queue",
-        answers={200: QueueRecord},
-    ),
+    reads("/queues/{name}", get_queue, "Read a queue", QueueRecord),
     Operation(
         method="PATCH",
         path="/queues/{name}",

@@ -21,7 +21,7 @@ from windlass.server.api.schedule_records import (
     schedule_record,
 )
 from windlass.server.decode import parse_object
-from windlass.server.operation import Answer, Call, Caller, Operation, etag
+from windlass.server.operation import Answer, Call, Caller, Operation, etag, reads
 
 
 async def list_schedules(call: Call) -> Answer:
@@ -136,14 +136,7 @@ def _answer(call: Call, schedule: Schedule) -> Answer:
 
 _PATH = "/schedules/{name}"
 OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/schedules",
-        scope=Scope.READ,
-        handler=list_schedules,
-        summary="List schedules",
-        answers={200: ScheduleList},
-    ),
+    reads("/schedules", list_schedules, "List schedules", ScheduleList),
     Operation(
         method="POST",
         path="/schedules",
@@ -153,14 +146,7 @@ OPERATIONS = (
         body=NewSchedule,
         answers={201: ScheduleRecord},
     ),
-    Operation(
-        method="GET",
-        path=_PATH,
-        scope=Scope.READ,
-        handler=get_schedule,
-        summary="Read a schedule",
-        answers={200: ScheduleRecord},
-    ),
+    reads(_PATH, get_schedule, "Read a schedule", ScheduleRecord),
     Operation(
         method="PATCH",
         path=_PATH,

@@ -14,9 +14,9 @@ from windlass.core.stats.meter import Recent, SumBy
 from windlass.core.stats.scale import Scale, scale
 from windlass.core.stats.timeline import By, Timeline, Times
 from windlass.core.status import Status
-from windlass.core.tokens import Rights, Scope
+from windlass.core.tokens import Rights
 from windlass.server.api.job_list import CountQuery
-from windlass.server.operation import Answer, Call, Operation, OutsideLimits
+from windlass.server.operation import Answer, Call, OutsideLimits, reads
 from windlass.store.clock import since_boot
 from windlass.store.records import NEWEST, JobEnd, WorkerInfo
 
@@ -276,23 +276,11 @@ def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:
     return msgspec.structs.replace(worker, queues=queues, types=types, running=0, per_minute=0.0)
 
 
-def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec.Struct] | None = None) -> Operation:
-    return Operation(
-        method="GET",
-        path=path,
-        scope=Scope.READ,
-        handler=handler,
-        summary=summary,
-        query=query,
-        answers={200: answer},
-    )
-
-
 OPERATIONS = (
-    _get("/jobs/count", count_jobs, "How many jobs match", JobCount, JobCountQuery),
-    _get("/workers", list_workers, "List live workers", WorkerList),
-    _get("/types", list_types, "List task types", TypeList),
-    _get("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),
-    _get("/scale", get_scale, "One number for scalers", Scale, ScaleQuery),
-    _get("/dead/groups", group_dead, "Dead jobs by type and error", DeadGroups),
+    reads("/jobs/count", count_jobs, "How many jobs match", JobCount, JobCountQuery),
+    reads("/workers", list_workers, "List live workers", WorkerList),
+    reads("/types", list_types, "List task types", TypeList),
+    reads("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),
+    reads("/scale", get_scale, "One number for scalers", Scale, ScaleQuery),
+    reads("/dead/groups", group_dead, "Dead jobs by type and error", DeadGroups),
 )
