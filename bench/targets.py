@@ -232,7 +232,7 @@ REDIS_PEERS = (
     PeerEntry(
         name="Huey",
         package="huey",
-        script="huey_redis_peer.py",
+        script="huey_peer.py",
         loads=True,
         drain=PeerRun(20_000, _AHEAD),
         single=PeerRun(2_000, Target(0.9)),

@@ -1,4 +1,7 @@
-"""Huey's SqliteHuey at its defaults: write-ahead log, SQLite's own `synchronous=FULL`, one thread as its worker."""
+"""Huey at its defaults, one thread as its worker: RedisHuey with a blocking pop, or SqliteHuey.
+
+SqliteHuey has a write-ahead log and SQLite's own `synchronous=FULL`.
+"""
 
 import json
 import os
@@ -10,13 +13,14 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from huey import SqliteHuey
+from huey import RedisHuey, SqliteHuey
 
 FOLDER = Path(sys.argv[2])
 JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 PAYLOAD = {"n": 1, "s": "x" * 64}
 
-huey = SqliteHuey("bench", filename=str(FOLDER / "huey.db"))
+STORE = os.environ.get("BENCH_STORE")
+huey = RedisHuey("bench", url=STORE) if STORE else SqliteHuey("bench", filename=str(FOLDER / "huey.db"))
 calls: list[float] = []
 drained = threading.Event()
 
@@ -38,7 +42,7 @@ def stamp(sent: int) -> None:
 
 
 def fill() -> None:
-    """One call, one commit, like Huey does it; it has no bulk verb."""
+    """One call, on SQLite one commit, for each: Huey has no bulk verb."""
     began = time.perf_counter()
     for _ in range(JOBS):
         noop(**PAYLOAD)
@@ -47,8 +51,7 @@ def fill() -> None:
 
 def drain() -> None:
     """The consumer with its default options, from the first start to the last; a result of None is not kept."""
-    consumer = huey.create_consumer()
-    consumer.start()
+    huey.create_consumer().start()
     drained.wait()
     _say(calls[-1] - calls[0])
     sys.stdout.flush()
