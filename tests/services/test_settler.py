@@ -19,7 +19,7 @@ from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 from windlass.store.records import RowsHeld, Settled
 from windlass.worker.handlers.work import Work
-from windlass.worker.runner import settler as settler_module
+from windlass.worker.runner import write_delays
 from windlass.worker.runner.settler import MAX_IN_BATCH, MAX_TRIES, Settler, attempt_ended
 
 
@@ -182,8 +182,8 @@ class Locked:
 async def test_what_another_transaction_holds_is_found_tried_alone_and_told_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settler_module, "MIN_HELD", 0.01)
-    monkeypatch.setattr(settler_module, "MAX_HELD", 0.02)
+    monkeypatch.setattr(write_delays, "MIN_HELD", 0.01)
+    monkeypatch.setattr(write_delays, "MAX_HELD", 0.02)
     settler = bench.settler()
     jobs = await bench.claim(16)
     locked = bench.role.__dict__["settle"] = Locked(bench, {jobs[5].id})

@@ -89,7 +89,7 @@ async def test_an_unexpected_error_is_told_and_tried_again(store: Store, desk: E
 async def test_an_error_of_ours_that_does_not_pass_is_raised_in_the_end(
     store: Store, desk: Enqueuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("runner.settler", "store_retry"):
+    for module in ("runner.write_delays", "store_retry"):
         monkeypatch.setattr(f"windlass.worker.{module}.MAX_PAUSE", 0.001)
         monkeypatch.setattr(f"windlass.worker.{module}.MIN_PAUSE", 0.001)
     desk.jobs.errors["near"] = [RuntimeError("a bug") for _ in range(1000)]

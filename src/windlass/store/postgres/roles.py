@@ -18,8 +18,8 @@ from windlass.store.contract_upkeep import OnEnded
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.caller_transaction import run_inside
 from windlass.store.postgres.connection.hints import Hints
-from windlass.store.postgres.limits.fairness import TenantQueueAssigner
 from windlass.store.postgres.limits.queue_limits import has_work
+from windlass.store.postgres.limits.tenant_queues import TenantQueueAssigner
 from windlass.store.postgres.liveness import leases, workers
 from windlass.store.postgres.liveness import workers as leadership
 from windlass.store.postgres.liveness.rescue import Rescuer, end_runner

@@ -8,11 +8,9 @@ from typing import Any
 import msgspec
 
 from windlass.core.flow.fairness import FairState, after_claim, next_tenants
-from windlass.core.ids import JobId
 from windlass.core.moments import Micros
-from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.limits.cursors import NOWHERE, Candidate, Cursors
+from windlass.store.postgres.limits.cursors import Candidate, Cursors
 from windlass.store.postgres.limits.throttle import Throttle
 
 MAX_LISTED = 200
@@ -251,41 +249,3 @@ def _lies_between(tenant_queue: str, start: str, last: str, *, wrapped: bool) ->
 async def _tenants(at: _At, begin: str, most: int) -> list[str]:
     values = {"queue": at.search.queue, "sort_priority": at.sort_priority, "from": begin, "limit": most}
     return [row[0] for row in await at.db.rows("tenants", values)]
-
-
-PORTION = 1000
-MAX_BATCHES = 10
-"""Portions in one call, as long as each finds something to do."""
-
-
-class TenantQueueAssigner:
-    """The scans of one process."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[Micros, JobId]] = {}
-        self._throttle = Throttle()
-
-    async def assign_some(self, access: Access) -> int:
-        """Scan some of every fair queue; returns how many jobs were assigned."""
-        if not self._throttle.may_run():
-            return 0
-        moved, left = 0, MAX_BATCHES
-        for queue, sort_priority, watermark in await access.read(lambda db: db.rows("fair_levels")):
-            while left:
-                left -= 1
-                some, ended = await self._portion(access, (queue, sort_priority), watermark)
-                moved += some
-                if ended or not some:
-                    break
-        self._throttle.done()
-        return moved
-
-    async def _portion(self, access: Access, place: tuple[str, int], watermark: Micros) -> tuple[int, bool]:
-        rank, id_ = max(self._seen.get(place, (watermark, NOWHERE)), (watermark, NOWHERE))
-        values = {"queue": place[0], "sort_priority": place[1], "rank": rank, "id": id_, "limit": PORTION}
-        moved, last_rank, last_id = (await access.once(lambda db: db.rows("assign_tenant_queues", values)))[0]
-        if last_rank is None:
-            self._seen.pop(place, None)
-        else:
-            self._seen[place] = (last_rank, last_id)
-        return moved, last_rank is None
