@@ -11,6 +11,7 @@ from windlass.client.groups.waking import wake_groups
 from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
 from windlass.client.verbs.actions import abandoned, run_page
 from windlass.client.verbs.audit import trim_entries
+from windlass.coordinator.cancels import Cancels
 from windlass.coordinator.webhooks import Webhooks
 from windlass.core import events
 from windlass.core.events import Emit
@@ -71,6 +72,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("rescue", lambda: rescue(store, emit)),
         Duty("park", lambda: park(store, emit)),
         Duty("tidy", lambda: tidy(store)),
+        Duty("cancel", Cancels(store, emit).run),
         Duty("webhooks", Webhooks(store).run),
         Duty("prune", lambda: prune(store, emit, blobs)),
         Duty("sample", lambda: sample(store)),

@@ -18,7 +18,10 @@ class FailuresRepeated(Event, frozen=True, kw_only=True):
 
 
 class FlowEnded(Event, frozen=True, kw_only=True):
-    """A group or graph has ended: completed, or cancelled because of a member or node; dead, if its own job is."""
+    """A group or graph has ended: completed, cancelled because of a member or node, or dead, if its own job is.
+
+    If `flows.cancel` ended it, the coordinator emits it.
+    """
 
     flow: JobId
     kind: str

@@ -107,7 +107,7 @@ def _flows(reading: Reading) -> Family:
     values: list[tuple[Labels, float]] = [
         ((status,), reading.totals.get(f"flows_{status}", 0)) for status in ("completed", "dead", "cancelled")
     ]
-    text = "Groups and graphs that ended by themselves, by status."
+    text = "Groups and graphs that ended, by status."
     return Family("windlass_flows_ended", "counter", text, ("status",), values)
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
-from windlass.client.groups.cancelling import cancel_group
+from windlass.client.groups.cancelled import note_cancel
+from windlass.client.groups.cancelling import cancel_group, cancel_job
 from windlass.client.groups.members import ALIVE, LOST
 from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.core.codec import decode_object
@@ -81,16 +82,38 @@ async def _held_up_by(operator: OperatorStore, flow: JobId) -> JobId | None:
     return None
 
 
-async def cancel_graph(operator: OperatorStore, flow: JobId, reason: str) -> None:
-    """Cancel the live nodes, waiting ones first, except those that run after any end of their parents."""
-    await operator.cancel([flow], reason)
+async def cancel_graph(store: Store, flow: JobId, reason: str) -> bool:
+    """Cancel the live nodes, waiting ones first, except those that run after any end of their parents.
+
+    Returns whether the flow ended here.
+    """
+    operator = store.operator
+    ended = await cancel_job(operator, flow, reason)
     ids = [id_ async for page in member_ids(operator, flow, ALIVE) for id_ in page]
     for start in range(len(ids), 0, -PAGE):
         jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
         await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
         for job in jobs:
             if (group := _group_of(flow, job)) is not None and not _runs_anyway(job):
-                await cancel_group(operator, group, reason)
+                await _cancel_node(store, group, reason)
+    return ended
+
+
+async def _cancel_node(store: Store, group: JobId, reason: str) -> None:
+    """Cancel the members of a node, and the job that has them; a map may be adding some."""
+    (job,) = await store.operator.get([group])
+    if job is not None:
+        await note_cancel(store, job, reason)
+    await cancel_group(store.operator, group, reason)
+
+
+async def cancel_late_nodes(store: Store, flow: JobId, reason: str) -> bool:
+    """Cancel the nodes of a cancelled flow that are live and were not asked to stop; whether there were any."""
+    async for jobs in member_jobs(store.operator, flow, ALIVE):
+        if any(not (job.finished or job.cancel_requested or _runs_anyway(job)) for job in jobs):
+            await cancel_graph(store, flow, reason)
+            return True
+    return False
 
 
 def _runs_anyway(job: Job) -> bool:

@@ -19,14 +19,22 @@ from windlass.store.records import JobFilter
 BATCH = 500
 
 
-async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> None:
+async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> bool:
     """Cancel the group, its members (also those of a map), and its callbacks except `always`.
 
-    `then` is cancelled before the group: an attempt that has just counted may complete the group meanwhile.
+    `then` is cancelled before the group: an attempt that has just counted may complete the group meanwhile. Returns
+    whether the group ended here.
     """
     await operator.cancel([watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)], reason)
-    await operator.cancel([group], reason)
+    ended = await cancel_job(operator, group, reason)
     await cancel_members(operator, group, ALIVE, reason)
+    return ended
+
+
+async def cancel_job(operator: OperatorStore, id_: JobId, reason: str) -> bool:
+    """Cancel one job; returns whether it ended here. A running one is asked to stop, and its runner ends it."""
+    (moved,) = await operator.cancel([id_], reason)
+    return moved is not None and moved.done and moved.status is Status.CANCELLED
 
 
 async def cancel_members(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
+from windlass.client.groups.cancelled import MAX_AT_ONCE, cancel_if_late
 from windlass.client.groups.handle import GroupHandle, group_handle
 from windlass.client.groups.open_group import TOUCH_SECONDS, OpenGroup
 from windlass.client.groups.plan import (
@@ -115,9 +116,7 @@ class Group(Generic[T]):
 
     def _stream(self, connection: object) -> OpenGroup[T] | None:
         """An open group if there may be more members than one portion; else all members are read now."""
-        if self._source is None:
-            return None
-        if connection is not None:
+        if self._source is None or connection is not None:
             self._read_all()
             return None
         self._keep([*self._parts, *islice(self._source, PORTION - len(self._parts))])
@@ -179,14 +178,17 @@ class Group(Generic[T]):
     async def _store(self, connection: object) -> GroupHandle[T]:
         jobs = await self._unstored(connection)
         found = await self._enqueuer._enqueue_jobs(jobs, [Any] * len(jobs), connection)
+        if connection is None and len(jobs) > MAX_AT_ONCE:
+            await cancel_if_late(await self._enqueuer._ready(), self.id)
         # The group comes first. An existing one may have been stored since the check, with other members.
         if found[0].existing and self._rules.name:
             await self._check_same(connection)
         return self._handle(found[0]._home, existing=found[0].existing)
 
     def _handle(self, home: Any, *, existing: bool) -> GroupHandle[T]:
-        size = len(self._parts)
-        return group_handle(home, self.id, self._callbacks, size, existing=existing, returns=self._returns)
+        return group_handle(
+            home, self.id, self._callbacks, len(self._parts), existing=existing, returns=self._returns
+        )
 
     @property
     def _returns(self) -> Any:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from windlass.client.groups.add_lock import AddLock
+from windlass.client.groups.cancelled import cancel_if_late, cancel_that_holds
 from windlass.client.groups.handle import GroupHandle, group_handle
 from windlass.client.groups.members import LOST, first_live, has_member_from
 from windlass.client.groups.opening import begin_group, read_opening, seal_group, touch_group
@@ -74,9 +75,9 @@ class OpenGroup(Generic[T]):
     async def aadd(self, job: Part) -> Handle[Any]:
         """Add a member: a job, or a chain. When this returns, it is stored.
 
-        Raises NotAllowedNow if the group is sealed, or is lost and has `rest="cancel"`. After EnqueueUnknown, or if
-        the call was cancelled, the member may be stored. The same call again stores it once; any other add, and the
-        end of the block, first makes certain that it is stored.
+        Raises NotAllowedNow if the group is sealed or was cancelled, or is lost and has `rest="cancel"`. After
+        EnqueueUnknown, or if the call was cancelled, the member may be stored. The same call again stores it once;
+        any other add, and the end of the block, first makes certain that it is stored.
         """
         (handle,) = await self.aadd_many([job])
         return handle
@@ -124,6 +125,8 @@ class OpenGroup(Generic[T]):
         await self._check_open(store, self.size + len(parts), stored=not frame)
         handles = await self._store(self._frame(parts)[:1] if self._over else [*frame, *members], parts)
         first, self.size, self._uncertain = self.size, self.size + len(parts), []
+        if await self._is_late(store):
+            raise NotAllowedNow("add a member to", self.id, Status.CANCELLED)
         found = {each.id: each for each in handles}
         ids = [member_id(self.id, index) for index in range(first, self.size)]
         return [found.get(id_) or Handle(self._home, id_, True) for id_ in ids]
@@ -201,12 +204,20 @@ class OpenGroup(Generic[T]):
         if time.monotonic() - self._touched > TOUCH_SECONDS:
             await touch_group(store, self.id)
             self._touched = time.monotonic()
+        group = (await store.operator.get([self.id]))[0]
+        if group is not None and group.status in LOST and await cancel_that_holds(store, self.id):
+            raise NotAllowedNow("add a member to", self.id, group.status)
         opening = await read_opening(store, self.id)
         if opening is not None and opening.size is not None and size > opening.size:
             raise NotAllowedNow("add a member to", self.id, "sealed")
-        group = (await store.operator.get([self.id]))[0]
         if group is not None and group.status in LOST and self._plan.rules.rest == "cancel" and opening is not None:
             raise NotAllowedNow("add a member to", self.id, group.status)
+
+    async def _is_late(self, store: Store) -> bool:
+        """Whether the group was cancelled while members were stored: then they are cancelled too."""
+        with contextlib.suppress(StoreUnavailable):  # the coordinator cancels them
+            return await cancel_if_late(store, self.id)
+        return False
 
     async def _store(self, jobs: list[NewJob], parts: Sequence[Part] = ()) -> list[Handle[Any]]:
         """Store the jobs of these members. If the call raises and they may be stored, they are kept as uncertain."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from windlass.client.groups.members import stored_size
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
 from windlass.core.moments import DAY, Micros
@@ -49,20 +50,20 @@ async def begin_group(store: Store, group: JobId) -> Job | None:
             await open_group(store, group)
         if known is None or job is not None:
             return job
-        if await store.documents.replace(KIND, group, _text(Opening(await _now(store))), known.version, KEEP):
+        if await store.documents.replace(KIND, group, _text(Opening(await store_time(store))), known.version, KEEP):
             return None
 
 
 async def open_group(store: Store, group: JobId) -> Opening:
     """Add the document of a group that is not stored yet; returns another producer's document if there is one."""
-    opening = Opening(await _now(store))
+    opening = Opening(await store_time(store))
     found = await store.documents.add(KIND, group, _text(opening), KEEP)
     return opening if found is None else msgspec.json.decode(found.data, type=Opening)
 
 
 async def touch_group(store: Store, group: JobId) -> None:
     """Record that the producer is alive."""
-    now = await _now(store)
+    now = await store_time(store)
     await _change(store, group, lambda known: msgspec.structs.replace(known, touched=now))
 
 
@@ -73,12 +74,19 @@ async def seal_group(store: Store, group: JobId, size: int, *, abandoned: bool =
     return size if found.size is None else found.size
 
 
+async def close_group(store: Store, group: JobId) -> None:
+    """Seal a cancelled group with the members that are stored; a retry opens it again for its producer."""
+    opening = await read_opening(store, group)
+    if opening is not None and opening.size is None:
+        await seal_group(store, group, await stored_size(store.operator, group), abandoned=True)
+
+
 async def restart_time(store: Store, group: JobId, size: int | None) -> None:
     """Restart the time of a group, and open an abandoned one again.
 
     `size` is that of a group that has no document because it was never open.
     """
-    now = await _now(store)
+    now = await store_time(store)
     await store.documents.add(KIND, group, _text(Opening(now, size)), KEEP)
 
     def restart(known: Opening) -> Opening:
@@ -103,7 +111,8 @@ async def _change(
             return change(known)
 
 
-async def _now(store: Store) -> Micros:
+async def store_time(store: Store) -> Micros:
+    """Now, by the store's clock."""
     return (await store.operator.ended(None, None, 0)).now
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from windlass.client.graphs.skipped import is_skipped
+from windlass.client.groups.cancelled import cancel_that_holds
 from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.look import Known, Look, Seen, opening_of
 from windlass.client.groups.members import ALIVE, LOST, PAGE, count_added, stored_size
@@ -85,7 +86,7 @@ class Watch:
 
     async def _judge(self, store: Store) -> tuple[Verdict, str, Seen]:
         if self._role is Role.ON_DEAD:
-            return await self._judge_on_dead(store.operator)
+            return await self._judge_on_dead(store)
         seen, opening = await self._look(store)
         is_given_up = opening is not None and opening.abandoned
         if not is_given_up and seen.reason is None and seen.size is None and self._is_abandoned(opening):
@@ -104,12 +105,15 @@ class Watch:
             return await self._judge_always(store.operator, seen)
         return verdict(self._role, ended=seen.ended, lost=seen.reason is not None), seen.reason or "", seen
 
-    async def _judge_on_dead(self, operator: OperatorStore) -> tuple[Verdict, str, Seen]:
+    async def _judge_on_dead(self, store: Store) -> tuple[Verdict, str, Seen]:
+        operator, unknown = store.operator, Seen(known=Known(), size=self._group.size)
         job = (await operator.get([self._group.group]))[0]
         completed, lost = await _ends_of(operator, self._group.group, job)
+        if lost and (cancelled := await cancel_that_holds(store, self._group.group)) is not None:
+            return Verdict.CANCEL, cancelled.reason, unknown  # it was stored after the cancel
         skipped = lost and job is not None and await is_skipped(operator, job)
         found = verdict(self._role, ended=completed, lost=lost, skipped=skipped)
-        return found, SKIPPED if skipped else "its group completed", Seen(known=Known(), size=self._group.size)
+        return found, SKIPPED if skipped else "its group completed", unknown
 
     async def _judge_always(self, operator: OperatorStore, seen: Seen) -> tuple[Verdict, str, Seen]:
         """Decide about `always`. A group that waits for a node or link has not begun; on Redis its members may be

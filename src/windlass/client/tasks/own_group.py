@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from windlass.client.groups.cancelled import cancel_if_late, cancel_that_holds
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
 from windlass.client.tasks.joint import check_call_connection
@@ -13,6 +14,7 @@ from windlass.core.codec import decode_object
 from windlass.core.groups.ids import GROUP_TYPE, added_id, group_of
 from windlass.core.groups.rules import GroupPayload
 from windlass.core.jobs.job import Claimed, NewJob
+from windlass.core.status import Status
 from windlass.errors import InvalidOption, NotAllowedNow
 from windlass.store.contract import Store
 
@@ -82,6 +84,8 @@ class OwnGroup:
             raise InvalidOption("ctx.group", f"{self.id} is not kept any more")
         if group.type != GROUP_TYPE:
             raise InvalidOption("ctx.group", "exists only for members of a group, not for those of a flow or map")
+        if group.status is Status.CANCELLED and await cancel_that_holds(store, self.id):
+            raise NotAllowedNow("add a member to", self.id, group.status)
         payload = msgspec.convert(group.payload, GroupPayload, dec_hook=decode_object)
         if group.finished and payload.rest == "cancel":
             raise NotAllowedNow("add a member to", self.id, group.status)
@@ -89,10 +93,13 @@ class OwnGroup:
         numbered = [self._numbered(job) for job in jobs]
         try:
             members = [self._member(*each, fields if payload.max_running else {}) for each in numbered]
-            return await self._home._enqueue_jobs(members, [self._home._returns(job.type) for job in jobs])
+            handles = await self._home._enqueue_jobs(members, [self._home._returns(job.type) for job in jobs])
         except BaseException:
             self._give_back(numbered)
             raise
+        if await cancel_if_late(store, self.id):
+            raise NotAllowedNow("add a member to", self.id, Status.CANCELLED)
+        return handles
 
     def _numbered(self, job: NewJob) -> tuple[NewJob, int]:
         """The job, and its number among the equal ones that this attempt adds."""

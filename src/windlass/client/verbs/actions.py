@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from windlass.blobs.offload import Offload
+from windlass.client.groups.cancelled import retry_jobs
 from windlass.client.groups.waking import cancel_jobs
 from windlass.client.runtime.offloaded import drop_blobs
 from windlass.client.runtime.portal import blocking
@@ -246,7 +247,7 @@ async def _apply(
 ) -> Sequence[Transition | None]:
     match stored.verb:
         case "retry":
-            return await store.operator.retry(ids, versions)
+            return await retry_jobs(store, ids, versions)
         case "cancel":
             return await cancel_jobs(store.operator, ids, stored.reason, versions)
         case "run":

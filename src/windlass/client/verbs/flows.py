@@ -6,9 +6,10 @@ import msgspec
 
 from windlass.client.graphs.tree import graph_tree, group_tree
 from windlass.client.graphs.verbs import cancel_graph, describe_graph, graph_record, retry_graph
+from windlass.client.groups.cancelled import let_retried_run, note_cancel, note_end, wake_always
 from windlass.client.groups.cancelling import cancel_group
 from windlass.client.groups.members import ALIVE, count_added, first_live
-from windlass.client.groups.opening import read_opening
+from windlass.client.groups.opening import close_group, read_opening
 from windlass.client.groups.results import ADDED, SIZE
 from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.client.handle import CANCELLED
@@ -24,7 +25,6 @@ from windlass.core.groups.ids import (
     callback_id,
     is_group_id,
     named_group_id,
-    watcher_id,
 )
 from windlass.core.groups.rules import GroupPayload, noted_loss
 from windlass.core.ids import JobRef, check_id, is_id
@@ -79,17 +79,13 @@ class Flows(Verbs):
     async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Flow:
         """Cancel a group with its members, or a graph: waiting ones at once, running ones are asked to stop.
 
-        `then` and `on_dead` do not run; `always`, and nodes with `when="ended"`, do when the others have ended.
+        `then` and `on_dead` do not run; `always`, and nodes with `when="ended"`, do when the others have ended. Jobs
+        that its producer is still storing are cancelled too, after a few seconds at the latest.
         """
         check_reason(reason)
-        operator = (await self._home._ready()).operator
-        job = await self._look(operator, id)
-        if job.type == FLOW_TYPE:
-            await cancel_graph(operator, job.id, reason)
-        else:
-            await cancel_group(operator, job.id, reason)
-            if await first_live(operator, job.id) is None:
-                await operator.run_now([watcher_id(job.id, Role.ALWAYS)])
+        store = await self._home._ready()
+        job = await self._look(store.operator, id)
+        await cancel_flow(store, job, reason)
         await self._audit("flow.cancel", job.id, after={"reason": reason})
         return await self.aget(job.id)
 
@@ -102,6 +98,7 @@ class Flows(Verbs):
         """
         store = await self._home._ready()
         job = await self._look(store.operator, id)
+        await let_retried_run(store, [job.id])
         if job.type == FLOW_TYPE:
             await retry_graph(store, job)
         else:
@@ -125,6 +122,20 @@ class Flows(Verbs):
     cancel = blocking(acancel)
     retry = blocking(aretry)
     list = blocking(alist)
+
+
+async def cancel_flow(store: Store, job: Job, reason: str) -> None:
+    """Cancel the jobs of a group or graph; for those that are stored later see `client/groups/cancelled.py`."""
+    await note_cancel(store, job, reason)
+    if job.type == FLOW_TYPE:
+        ended = await cancel_graph(store, job.id, reason)
+    else:
+        ended = await cancel_group(store.operator, job.id, reason)
+        if group_payload(job).open:
+            await close_group(store, job.id)
+        await wake_always(store.operator, job.id)
+    if ended:
+        await note_end(store, job.id)
 
 
 def _flow(job: Job) -> Flow:

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import msgspec
 
+from windlass.client.groups.cancelled import retry_jobs
 from windlass.client.groups.waking import cancel_jobs
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.offloaded import drop_blobs, with_values, without_values
@@ -167,7 +168,7 @@ class Jobs(Verbs):
             changed = await self.achange(name, payload=payload, version=version)
             version = None if version is None else changed.version
         store, before = await self._home._ready(), await self._look(name)
-        moved = await store.operator.retry([name], _only(name, version))
+        moved = await retry_jobs(store, [name], _only(name, version))
         await require_done(store.operator, "retry", name, moved[0])
         return await self._audited("job.retry", before)
 
@@ -228,7 +229,8 @@ class Jobs(Verbs):
 
     async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Retry every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
-        return await self._each("jobs.retry", job_filter(**wanted), all, lambda operator, ids: operator.retry(ids))
+        store = await self._home._ready()
+        return await self._each("jobs.retry", job_filter(**wanted), all, lambda _, ids: retry_jobs(store, ids))
 
     async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Cancel every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""

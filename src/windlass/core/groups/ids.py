@@ -54,6 +54,11 @@ def is_group_id(id_: JobId) -> bool:
     return id_[14:16] == "81"
 
 
+def is_of_group(id_: JobId) -> bool:
+    """Whether an id has the form of a group's or of one of its jobs; only the job itself is certain."""
+    return id_[14:15] == "8"
+
+
 def member_id(group: JobId, index: int) -> JobId:
     """The id of the member with this index, from 0."""
     return f"{_member_prefix(group)}{index:05x}"
@@ -97,7 +102,7 @@ def family(id_: JobId) -> str | None:
     """A text that members of one group share, and rarely members of another group of the same millisecond; None: no
     group.
     """
-    if id_[14:15] != "8":
+    if not is_of_group(id_):
         return None
     match id_[15:16]:
         case "2":
