@@ -1,4 +1,4 @@
-"""`python -m bench`: measure, show, write down."""
+"""`python -m bench`: measure, and show and write the figures."""
 
 import signal
 import sys
@@ -54,7 +54,7 @@ def bench(
         peers=peers,
         full=full,
     )
-    # As Ctrl-C does it: the workers that are being measured end with us.
+    # Like Ctrl-C: the measured workers end with this process.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     made = measure(plan, quiet=as_json)
     if publish:

@@ -20,7 +20,7 @@ from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota
 LENGTH = 3_600_000_000
 START_SECONDS = 300.0
 IN_VAIN = 20
-"""Claims without a job after which a claimer ends: another may be in its way."""
+"""Consecutive claims without a job after which a claimer ends: another may hold a lock."""
 TIDY_SECONDS = 1.0
 """As often as a coordinator."""
 TYPE = "noop"
@@ -43,7 +43,7 @@ class Drained(msgspec.Struct, frozen=True):
 
 
 def drain(address: str, claimers: int, batch: int, in_vain: int = IN_VAIN) -> Drained:
-    """Until nothing is left; the claimers begin together."""
+    """Drain until nothing is left; the claimers begin together."""
     barrier = _processes.Barrier(claimers)
     found = _processes.SimpleQueue()
     each = [
@@ -67,7 +67,7 @@ def drain(address: str, claimers: int, batch: int, in_vain: int = IN_VAIN) -> Dr
 
 @contextmanager
 def tidied(address: str) -> Iterator[None]:
-    """One more process does what a coordinator does for a store: it raises the watermarks at which claims begin."""
+    """Run one more process that raises the watermarks, as a coordinator does."""
     ended = _processes.Event()
     coordinator = _processes.Process(target=_tidy, args=(address, ended))
     coordinator.start()

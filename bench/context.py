@@ -1,4 +1,4 @@
-"""What every measurement is given: a store, sizes, peers, and a progress line."""
+"""The context of a measurement: a store, sizes, peers, and a progress line."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from bench.stores.base import StoreBench
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Jobs that are enqueued at a steady rate, however late the ones before them are."""
+    """A load: jobs enqueued at a steady rate, even if earlier ones are late."""
 
     rate: float
     """Jobs per second of each producer."""
@@ -22,30 +22,30 @@ class Load(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As a row is called."""
+        """The name of its row."""
         each = f"{self.rate:g} jobs/s"
         return each if self.producers == 1 else f"{self.producers} producers, {each} each"
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of everything."""
+    """The size of each measurement."""
 
     rounds: int
     drain: int
     of_peers: float
-    """The part of their jobs that peers are given."""
+    """The share of their jobs that peers run."""
     bulk: int
     coroutines: int
     one_by_one: int
     latency: int
     loads: tuple[Load, ...]
-    """Under which latency is measured."""
+    """The loads under which latency is measured."""
     idle_seconds: float
     waiting: tuple[int, ...]
-    """How many jobs wait while a claim is timed; the first is what the others are compared with."""
+    """Numbers of waiting jobs while a claim is timed; the first is the base."""
     history: int
     histories: tuple[int, ...]
-    """How many jobs have ended before a drain; the first is what the others are compared with."""
+    """Numbers of finished jobs before a drain; the first is the base."""
     claims: int
     memory: int
     held: int
@@ -64,17 +64,17 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     trickling: int
     """Jobs that come due one after the other among them."""
     requests: int
-    """To a server, whose memory is looked at."""
+    """Requests to a server whose memory is measured."""
     ahead_seconds: float
-    """Until jobs are due: in that time they are enqueued, and a worker starts."""
+    """Seconds until jobs are due: meanwhile they are enqueued, and a worker starts."""
     start_seconds: float
-    """For a worker to start."""
+    """Seconds for a worker to start."""
     schedules: int
-    """With the same tick."""
+    """Schedules with the same tick."""
     polls: int
-    """Claims of REST workers that wait."""
+    """Waiting claims of REST workers."""
     claimers: tuple[int, ...]
-    """How many processes claim side by side."""
+    """Numbers of processes that claim concurrently."""
 
 
 FULL = Scale(
@@ -145,13 +145,13 @@ VERY_FULL = (0, 1_000_000, 10_000_000)
 
 
 class BenchContext(msgspec.Struct, frozen=True):
-    """Where a measurement takes place."""
+    """The stores, sizes and peers of one measurement."""
 
     store_bench: StoreBench
     scale: Scale
     peers: Sequence[Peer]
     folder: Path
-    """For files that are needed for a while."""
+    """For temporary files."""
     progress: Callable[[str], None]
     route: Callable[[str], str] = str
     """From a store's address to the one by which workers and producers reach it."""
@@ -167,22 +167,22 @@ class BenchContext(msgspec.Struct, frozen=True):
 
     @contextmanager
     def holding_snapshot(self, address: str, *, held: bool) -> Iterator[None]:
-        """With a snapshot held open by another connection, or without."""
+        """Hold a snapshot open by another connection, or do not."""
         with self.store_bench.hold_snapshot(address) if held else nullcontext():
             yield
 
     @contextmanager
     def peer_store(self) -> Iterator[PeerStore]:
-        """Where a peer works."""
+        """An empty folder and store for a peer."""
         with self.store() as address:
             yield PeerStore(self.scratch(), address)
 
     def of_peers(self, jobs: int) -> int:
-        """How many of its jobs a peer is given."""
+        """How many of these jobs a peer runs."""
         return max(10, int(jobs * self.scale.of_peers))
 
     def scratch(self) -> Path:
-        """An empty folder, which is gone when the bench ends."""
+        """An empty folder, removed when the bench ends."""
         return Path(tempfile.mkdtemp(dir=self.folder))
 
     def rounds(self, what: str) -> Iterator[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MAX_SECONDS = 600.0
-"""For any one process of a run."""
+"""The longest time of one process of a run."""
 
 
 def bench_environment() -> dict[str, str]:

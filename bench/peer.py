@@ -1,4 +1,4 @@
-"""Peers: found in an environment of their own, run as processes, or said not to have been run."""
+"""Peers: each has an environment of its own and runs as processes, or is reported as not run."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ STORE = "BENCH_STORE"
 
 
 class PeerResult(msgspec.Struct, frozen=True):
-    """What a peer's script prints when it has done its part."""
+    """The output of a peer's script."""
 
     version: str
     jobs: int
@@ -31,14 +31,14 @@ class PeerResult(msgspec.Struct, frozen=True):
 
 
 class PeerStore(msgspec.Struct, frozen=True):
-    """Where a peer works: an empty folder, and an empty store for those that need one."""
+    """An empty folder for a peer, and an empty store if it needs one."""
 
     folder: Path
     store: str = ""
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """One peer: what is known of it, and how its script is started; or why it cannot be run."""
+    """One peer: its entry and the command of its script, or why it cannot run."""
 
     entry: PeerEntry
     launch: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Peer(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As users call it."""
+        """The name that users know."""
         return self.entry.name
 
     @property
@@ -62,11 +62,11 @@ class Peer(msgspec.Struct, frozen=True):
         return self.skip_reason is None
 
     def base(self, rounds: list[float], how: str = "") -> Base:
-        """It as a denominator."""
+        """The peer as a denominator."""
         return Base(f"{self.title}, {how}" if how else self.title, rounds, self.skip_reason)
 
     def run(self, verb: str, peer_store: PeerStore, jobs: int) -> PeerResult:
-        """Let it do one thing, and read what it says."""
+        """Run one verb of its script, and read its output."""
         ran = subprocess.run(
             self.command(verb, peer_store, jobs),
             cwd=peer_store.folder,
@@ -81,16 +81,16 @@ class Peer(msgspec.Struct, frozen=True):
         return msgspec.json.decode(ran.stdout.splitlines()[-1], type=PeerResult)
 
     def command(self, verb: str, peer_store: PeerStore, jobs: int = 0) -> list[str]:
-        """How its script is called."""
+        """The command for a verb of its script."""
         return [*self.launch, verb, str(peer_store.folder), str(jobs)]
 
     def variables(self, peer_store: PeerStore) -> dict[str, str]:
-        """What its script finds in the environment besides."""
+        """Environment variables for its script."""
         return {**self.environment, STORE: peer_store.store}
 
 
 def find_peers(peer_entries: Sequence[PeerEntry], folder: Path | None) -> tuple[Peer, ...]:
-    """Look which of them have a working environment in the folder, each under the name of its package."""
+    """Find the peers that have a working environment in the folder, each under the name of its package."""
     # In full, since peers run in folders of their own; not resolved, since a link is what makes an environment.
     folder = folder and folder.absolute()
     return tuple(_find(entry, folder) for entry in peer_entries)
@@ -127,7 +127,7 @@ def _peer(entry: PeerEntry, program: tuple[str, ...], version: str | None, envir
 
 
 def _last_output(command: list[str], environment: dict[str, str]) -> str | None:
-    """The last word of what it prints; None if it fails, or is not there at all."""
+    """The last word that the command prints; None if it fails or does not exist."""
     try:
         said = subprocess.run(
             command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=60

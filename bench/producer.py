@@ -11,11 +11,11 @@ from bench.tasks import stamp
 RATE, BEGIN = "BENCH_RATE", "BENCH_BEGIN"
 """Variables, for peers too: jobs per second, and the moment of the first, on the clock that all processes share."""
 WARM_UP = 0
-"""What a job that opens the connection says instead of its time; its stamp does not count."""
+"""The argument of the job that opens the connection; its stamp does not count."""
 
 
 def pauses(jobs: int) -> Iterator[float]:
-    """The seconds before each enqueue: random, or at a rate what is left until its moment."""
+    """Seconds before each enqueue: random, or at a rate the time until its moment."""
     if RATE not in os.environ:
         chance = random.Random(1)
         yield from (chance.uniform(0.05, 0.15) for _ in range(jobs))
@@ -26,7 +26,7 @@ def pauses(jobs: int) -> Iterator[float]:
 
 
 def main(jobs: int) -> None:
-    """Enqueue them one by one."""
+    """Enqueue the jobs one by one."""
     if RATE in os.environ:
         stamp.enqueue(WARM_UP)
     for pause in pauses(jobs):

@@ -1,4 +1,4 @@
-"""`windlass serve` in a process of its own, a token for it, and connections without more than they need."""
+"""`windlass serve` in a process of its own, a token for it, and minimal connections."""
 
 import asyncio
 import http.client
@@ -52,7 +52,7 @@ class Server:
 
 
 class Connection:
-    """One kept-alive connection: a socket, since a client that parses more than it needs would be measured too."""
+    """One kept-alive connection: a plain socket, because a full client would be measured too."""
 
     def __init__(self, server: Server) -> None:
         self._socket = socket.create_connection(("127.0.0.1", server.port))

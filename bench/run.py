@@ -50,7 +50,7 @@ Progress = Callable[[str], None]
 
 
 class Measurement(StrEnum):
-    """What can be measured."""
+    """The measurements."""
 
     DRAIN = "drain"
     ENQUEUE = "enqueue"
@@ -107,7 +107,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run."""
+    """The plan of a run."""
 
     wanted: Sequence[Measurement]
     store: str | None = None
@@ -122,11 +122,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(plan: Plan, progress: Progress) -> Iterator[SectionResult]:
-    """The sections, each as soon as it is complete."""
+    """Yield each section as soon as it is complete."""
     if not Path("/proc/self/stat").exists():
         raise ConfigError("the bench reads /proc, which only Linux has")
     with _context(plan, progress) as context:
-        # Once, before anything runs: later the load would be our own.
+        # Before anything runs: later the load would be the bench's.
         machine = describe_machine(context.store_bench.facts())
         for wanted in plan.wanted:
             section = MEASURE[wanted](context)
@@ -141,7 +141,7 @@ def _context(plan: Plan, progress: Progress) -> Iterator[BenchContext]:
     if plan.full:
         scale = msgspec.structs.replace(scale, histories=VERY_FULL)
     plan.out.mkdir(parents=True, exist_ok=True)
-    # Where the results go, since that is a disk like the one a user has; /tmp may be memory.
+    # The folder of the results is on a disk; /tmp may be memory.
     scratch = tempfile.TemporaryDirectory(prefix="run-", dir=plan.out.resolve(), ignore_cleanup_errors=True)
     with scratch as folder, _template(plan, Path(folder)) as template:
         store_bench = find_store_bench(template)
@@ -151,7 +151,7 @@ def _context(plan: Plan, progress: Progress) -> Iterator[BenchContext]:
 
 @contextmanager
 def _template(plan: Plan, folder: Path) -> Iterator[str]:
-    """The addresses of stores: as given, of a server of our own, or of files in our folder."""
+    """The template of store addresses: as given, of a server that the bench starts, or of files in its folder."""
     if plan.store == OWN_POSTGRES:
         from bench.stores.postgres_server import serve
 
@@ -167,7 +167,7 @@ def _template(plan: Plan, folder: Path) -> Iterator[str]:
 
 
 def find_store_bench(template: str) -> StoreBench:
-    """The bench of the store at an address; the only place that knows every store."""
+    """The bench of the store at an address; only this function knows every store."""
     if template.startswith("sqlite:"):
         return SqliteBench(template)
     if template.startswith(("postgresql:", "postgres:")):

@@ -15,14 +15,14 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
 
     bare: str
     bare_inserts: str
-    """What the bare loop and the bare driver's enqueues do, in words."""
+    """The bare loop and the bare driver's enqueues, in words."""
     bare_wake: str = ""
-    """The same of the bare wake-up, where there is one."""
+    """The bare wake-up in words, where there is one."""
     stored: str = "Every figure ends with the job flushed to disk."
     drain: Target
     """One runner, of the bare loop."""
     two_runners: Target | None
-    """Of what bare loops reach together; of one runner where that says nothing, since only one can write."""
+    """Of bare loops together; of one runner where only one can write."""
     threads: Target | None
     """Plain functions, of async ones."""
     no_history: Target | None
@@ -48,22 +48,22 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     steady: Target = at_most(1.5)
     """A claim while many wait, or many have ended, of that while few do."""
     kept: str = "on disk"
-    """Where jobs are."""
+    """Whether jobs are in memory or on disk."""
     space: Target | None = None
     """Bytes for each waiting job."""
     longest: Target | None = None
-    """Milliseconds of the longest call that the server saw."""
+    """Milliseconds of the longest call, by the server's log."""
 
 
 class PeerRun(msgspec.Struct, frozen=True):
-    """A peer's part in one measurement: jobs for 5 to 15 seconds of a drain, and what we are to reach of it."""
+    """A peer's part in one measurement: jobs for 5 to 15 seconds of a drain, and the target against it."""
 
     jobs: int
     target: Target | None = None
 
 
 class PeerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer: its package, which names its environment as well, its script, and what it is measured in."""
+    """A peer: its package, which also names its environment, its script, and its measurements."""
 
     name: str
     package: str

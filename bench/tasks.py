@@ -23,7 +23,7 @@ async def link(n: int, s: str) -> int:
 
 @app.task
 async def ended() -> None:
-    """What runs after a group."""
+    """The callback of a group."""
 
 
 @app.task

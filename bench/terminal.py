@@ -1,4 +1,4 @@
-"""A run of the bench, as a terminal sees it: what is going on, then what was measured."""
+"""A run of the bench in a terminal: progress, then the figures."""
 
 from rich.table import Table
 
@@ -13,7 +13,7 @@ VERDICTS = {"met": "green", "MISSED": "bold red", "not run": "yellow"}
 
 
 def measure(plan: Plan, *, quiet: bool) -> Report:
-    """Run it; each section is shown and written as soon as it is complete, so that Ctrl-C loses only the last."""
+    """Run the plan; each section is shown and written when it is complete, so that Ctrl-C loses only the last."""
     done = []
     with progress(len(plan.wanted)) as (say, complete):
         for result in run(plan, say):

@@ -1,4 +1,4 @@
-"""What the kernel knows about a tree of processes: its members, processor time and memory."""
+"""A tree of processes by the kernel's figures: members, processor time and memory."""
 
 import os
 from pathlib import Path
@@ -15,11 +15,11 @@ class Usage(msgspec.Struct, frozen=True):
     loop: float
     """Seconds of its first thread, in which a runner has its event loop."""
     threads: float
-    """Seconds of all others."""
+    """Seconds of all other threads."""
     user: float
     system: float
     resident: int
-    """Bytes."""
+    """Resident bytes."""
 
     @property
     def cpu(self) -> float:
@@ -42,7 +42,7 @@ def runners(root: int) -> list[int]:
 
 
 def usage(pid: int) -> Usage | None:
-    """What a process has used; None if it is gone."""
+    """The usage of a process; None if it has ended."""
     whole, memory = _times(_read(pid, "stat")), _read(pid, "statm").split()
     first = _times(_read(pid, f"task/{pid}/stat"))
     if whole is None or first is None or not memory:
@@ -52,7 +52,7 @@ def usage(pid: int) -> Usage | None:
 
 
 def cpu_of_tree(root: int) -> float:
-    """Seconds that a process and its descendants have used, those that live."""
+    """Processor seconds of a process and its live descendants."""
     return sum(each.cpu for each in map(usage, tree(root)) if each is not None)
 
 

@@ -14,7 +14,7 @@ from windlass.client.app import App
 from windlass.core.jobs.job import DEFAULT_QUEUE, NewJob
 
 CHUNK = 20_000
-"""Jobs per call where the filling itself is not measured: a call has five seconds."""
+"""Jobs per call of `fill`, which is not measured: a call has five seconds."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """A worker that ran until nothing was left."""
+    """A worker's run until the queue was empty."""
 
     wall: float
     """Seconds from its start to its end, start-up included."""
@@ -40,7 +40,7 @@ def make_jobs(jobs: int, *, threads: bool = False) -> list[NewJob]:
 
 
 FILL_SECONDS = 60.0
-"""Of one call: filling is not measured."""
+"""Deadline of one call of `fill`, which is not measured."""
 
 
 def fill(address: str, jobs: int, *, threads: bool = False) -> None:
@@ -54,7 +54,7 @@ def fill(address: str, jobs: int, *, threads: bool = False) -> None:
 
 
 def keep_nothing(address: str) -> None:
-    """Let completed jobs go at once, as an operator may."""
+    """Keep no completed jobs."""
     app = App(address)
     try:
         app.queues.set(DEFAULT_QUEUE, retention={"completed": 0})
@@ -88,7 +88,7 @@ class Worker(msgspec.Struct, frozen=True):
 
 
 def _look(pids: Iterable[int], samples: dict[int, list[Sample]]) -> bool:
-    """Note what they use now; whether all are still there."""
+    """Sample the usage of its runners; returns whether all are alive."""
     for pid in pids:
         seen = usage(pid)
         if seen is None or seen.resident == 0:

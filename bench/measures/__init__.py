@@ -1,1 +1,1 @@
-"""What is measured, one module each."""
+"""The measurements, one module each."""

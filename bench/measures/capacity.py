@@ -1,4 +1,4 @@
-"""Capacity: what a job takes while it waits and after it has ended, and how many a day one worker can run."""
+"""Capacity: bytes per waiting and per finished job, and jobs a day of one worker."""
 
 from bench.context import BenchContext
 from bench.report.figures import Row, Section, bars
@@ -14,7 +14,7 @@ def measure(context: BenchContext) -> Section:
     occupied = context.store_bench.occupied
     for _ in context.rounds("capacity"):
         with context.store() as address:
-            fill(address, 1)  # creates what is there once
+            fill(address, 1)  # creates what exists once per store
             empty = occupied(address)
             fill(address, jobs)
             full = occupied(address)

@@ -1,4 +1,4 @@
-"""Chains: what it costs that each job lets the next one go on."""
+"""Chains: the cost of releasing the next job."""
 
 from collections.abc import Callable, Iterator
 
@@ -21,14 +21,14 @@ WANTED = Target(0.60)
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Jobs in tens: what they are called, and one ten of them."""
+    """A kind of jobs, ten at a time: its name, and one ten of them."""
 
     name: str
     make: Callable[[], list[NewJob]]
 
 
 def measure(context: BenchContext) -> Section:
-    """As many jobs without and with others before them, in turn, round by round."""
+    """The same number of jobs with and without parents, in turn, round by round."""
     single, *linked = cases()
     rates: dict[str, list[float]] = {}
     for _ in context.rounds("chains"):
@@ -82,7 +82,7 @@ def _fill(address: str, case: Case, jobs: int) -> None:
 
 
 def _portions(case: Case, jobs: int) -> Iterator[list[NewJob]]:
-    """Whole tens, a bounded number to a call."""
+    """Whole tens, a bounded number per call."""
     for start in range(0, jobs, CHUNK):
         yield [job for _ in range(min(CHUNK, jobs - start) // LINKS) for job in case.make()]
 

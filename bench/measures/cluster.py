@@ -24,9 +24,9 @@ class Found(msgspec.Struct):
 
     rate: list[float] = []
     cost: list[float] = []
-    """Processor time of all masters per job."""
+    """Processor time per job of all masters."""
     busiest: list[float] = []
-    """The part of it that the busiest master has."""
+    """The share of the busiest master."""
 
 
 def measure(context: BenchContext) -> Section:

@@ -1,4 +1,4 @@
-"""Delays: what it costs to enqueue a job for later, to wait, and to start when the time has come."""
+"""Delays: the cost of a delayed enqueue, of waiting, and of the start when the job is due."""
 
 import time
 
@@ -21,9 +21,9 @@ UNIT = "jobs/s"
 ENQUEUE, DRAIN = Target(0.80), Target(0.60)
 """Of those that are due at once."""
 STARTED = at_most(1_000)
-"""Milliseconds after its time in which a job is to start."""
+"""Milliseconds after its due time within which a job should start."""
 WITHIN = 0.8
-"""Under a held snapshot the drain may be a fifth less."""
+"""Under a held snapshot the drain may be 1/5 slower."""
 FAR = 86_400.0
 
 
@@ -38,7 +38,7 @@ class Rates(msgspec.Struct):
 
 
 def measure(context: BenchContext) -> Section:
-    """Each beside what is due at once, in turn, round by round."""
+    """Delayed jobs and jobs that are due at once, in turn, round by round."""
     held = [False, True] if context.store_bench.targets.held else [False]
     rates = {each: Rates() for each in held}
     lates = {each: Late() for each in held}

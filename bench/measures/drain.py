@@ -14,7 +14,7 @@ from windlass.bench.process import BenchFailed
 
 UNIT = "jobs/s"
 MIN_SECONDS = 0.01
-"""Start-up varies by more than that: a quick run may come out with less than nothing."""
+"""Start-up varies by more than that: the result of a quick run may be negative."""
 ONE = "one runner, async"
 
 
@@ -30,7 +30,7 @@ class Rates(msgspec.Struct):
     peers_threads: dict[str, list[float]] = {}
     kept_wall: list[float] = []
     no_history_wall: list[float] = []
-    """By the wall clock less start-up and shut-down: without history there is no other."""
+    """By the wall clock without start-up and shut-down: without history there is no other clock."""
     walls: list[float] = []
 
 

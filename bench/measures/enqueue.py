@@ -61,7 +61,7 @@ def _peer(context: BenchContext, peer: Peer, rates: Rates) -> None:
 
 @contextmanager
 def _producer(context: BenchContext) -> Iterator[tuple[App, "Task[[int, str], Awaitable[None], None]"]]:
-    """An app with a task and an open store, whose making is not measured."""
+    """An app with a task and an open store; creating them is not measured."""
     with context.store() as address:
         app = App(context.route(address))
         task = app.task(type="noop")(_noop)
@@ -88,7 +88,7 @@ def _bulk(context: BenchContext, *, with_making: bool) -> float:
 
 
 def alone(context: BenchContext) -> float:
-    """One producer without a loop, that waits for each job to be stored."""
+    """One producer without a loop, which waits until each job is stored."""
     jobs = context.scale.one_by_one
     with _producer(context) as (_, task):
         began = time.perf_counter()
@@ -98,7 +98,7 @@ def alone(context: BenchContext) -> float:
 
 
 def _together(context: BenchContext) -> float:
-    """Many coroutines, each of which waits for its job to be stored before it makes the next."""
+    """Many coroutines; each waits until its job is stored before it enqueues the next."""
     each = context.scale.coroutines // PRODUCERS
 
     async def produce(task: "Task[[int, str], Awaitable[None], None]") -> None:

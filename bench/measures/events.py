@@ -1,4 +1,4 @@
-"""Events: how soon many listeners of one server hear of a job, and what they cost it."""
+"""Events: how soon many listeners of one server receive an event, and what they cost the server."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from windlass.client.app import App
 
 LISTENERS = 1_000
 JOBS = 20
-"""One after the other, each heard by all before the next one ends."""
+"""Jobs that end one after the other; every listener has an event before the next job ends."""
 HEARD_SECONDS = 60.0
 
 

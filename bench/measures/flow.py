@@ -1,4 +1,4 @@
-"""Flow: what limits, keys and tenants cost a drain, and what jobs that wait for keys cost others."""
+"""Flow: the cost of limits, keys and tenants in a drain, and the cost of waiting jobs for others."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     settings: QueueSettings | None = None
     vary: Callable[[NewJob, int], NewJob] = lambda job, number: job
     share: float = 1.0
-    """Of the plain drain, to be reached."""
+    """The target, as a share of the plain drain."""
 
 
 def measure(context: BenchContext) -> Section:

@@ -1,4 +1,4 @@
-"""Graphs: what it costs that nodes wait for each other, and that the flow looks at them."""
+"""Graphs: the cost of nodes that wait for each other, and of the flow that checks them."""
 
 from bench import tasks
 from bench.context import BenchContext
@@ -11,15 +11,15 @@ from windlass.client.graphs.node import Node
 UNIT = "jobs/s"
 NODES = 10_000
 WIDTH = 1000
-"""Nodes of a level, each of which waits for one of the level before. A worker has fewer in hand, so work is measured,
-and not the time from one level to the next.
+"""Nodes per level; each waits for one of the previous level. A worker holds fewer, so work is measured and not the
+time between levels.
 """
 WANTED = Target(0.50)
 """Of the rate of as many independent jobs."""
 
 
 def measure(context: BenchContext) -> Section:
-    """As many jobs alone and as one graph, in turn, round by round."""
+    """The same number of jobs alone and as one graph, in turn, round by round."""
     rates: dict[str, list[float]] = {"independent jobs": [], "one graph": []}
     for _ in context.rounds("graphs"):
         for name, fill in (("independent jobs", _fill_plain), ("one graph", _fill_graph)):

@@ -1,4 +1,4 @@
-"""Groups: what a member costs, how soon the callback starts, and how much memory a large group needs."""
+"""Groups: the cost of a member, the delay of the callback, and the memory of a large group."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ UNIT = "jobs/s"
 SMALL = 20
 """Members of a group whose callback is timed."""
 STREAM = 10
-"""Times as many members as a drain has are streamed from a generator."""
+"""A group streamed from a generator has this many times the members of a drain."""
 MEMBERS = Target(0.9)
 SOON = {True: Target(250.0, at_least=False), False: Target(100.0, at_least=False)}
 """Milliseconds from the last end to the start of `then`: on Redis, and elsewhere."""
@@ -31,7 +31,7 @@ REDIS = ("redis:", "rediss:")
 
 
 def measure(context: BenchContext) -> Section:
-    """As many jobs without and with a group, in turn, round by round; then the rest once each."""
+    """The same number of jobs with and without a group, in turn, round by round; then the rest once each."""
     plain, grouped, peers = list[float](), list[float](), dict[str, list[float]]()
     for _ in context.rounds("groups"):
         context.progress("groups: independent jobs")
@@ -80,7 +80,7 @@ def _taking_part(context: BenchContext) -> Iterator[tuple[Peer, PeerRun]]:
 
 
 def _peer(context: BenchContext, peer: Peer, share: PeerRun) -> float:
-    """From the first start of a member to the start of what runs after them."""
+    """From the first start of a member to the start of the callback."""
     jobs = context.of_peers(share.jobs)
     with context.peer_store() as peer_store:
         peer.run("group", peer_store, jobs)
@@ -146,7 +146,7 @@ def _memory(context: BenchContext, what: str, members: int) -> float:
 
 
 def _child(context: BenchContext, address: str, what: str, members: int) -> float:
-    """MiB that a process needs more, at its peak, than after a small group."""
+    """MiB by which the peak of a process exceeds that after a small group."""
     command = [sys.executable, "-m", "bench.probes.group_memory", what, str(members)]
     environment = {**bench_environment(), "WINDLASS_STORE": address}
     with ChildProcess(command, context.folder, environment) as process:

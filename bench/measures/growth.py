@@ -1,4 +1,4 @@
-"""Growth: what claim and completion of 100 jobs take while many wait, and after many have ended."""
+"""Growth: the time of a claim and a completion of 100 jobs while many wait, and after many have finished."""
 
 import asyncio
 import statistics
@@ -23,20 +23,20 @@ LEASE = 3600 * SECOND
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How many wait and how many have ended."""
+    """How many jobs wait and how many have finished."""
 
     waiting: int
     ended: int = 0
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Its name in the report."""
         history = f", {self.ended:,} in history" if self.ended else ""
         return f"{self.waiting:,} waiting{history}"
 
 
 class BatchTime(msgspec.Struct, frozen=True):
-    """What one batch took."""
+    """The time of one batch."""
 
     claim: float
     """Milliseconds."""
@@ -52,7 +52,7 @@ class Medians(msgspec.Struct):
 
 
 class Claims:
-    """A runner of its own on a store, that claims and puts the store back into the state it was in."""
+    """A runner on a store, which claims and then restores the state of the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -89,7 +89,7 @@ async def _measure(context: BenchContext) -> Section:
     async with AsyncExitStack() as stack:
         ready = [(size, await _prepare(context, size, stack)) for size in sizes]
         for _ in context.rounds("growth"):
-            # Claim by claim in turn: what slows the machine down for a second slows all sizes.
+            # Claim by claim in turn: a slow second of the machine affects all sizes.
             taken = [[await claims.once() for _, claims in ready] for _ in range(context.scale.claims)]
             for (size, _), column in zip(ready, zip(*taken, strict=True), strict=True):
                 seen[size.name].claim.append(statistics.median(once.claim for once in column))
@@ -109,7 +109,7 @@ async def _prepare(context: BenchContext, size: Size, stack: AsyncExitStack) -> 
         context.store_bench.fill_history(address, size.ended)
     claims = Claims(store)
     await claims.begin()
-    # What filling left behind (a long write-ahead log, a cold cache) is not what is measured.
+    # The effects of filling (a long write-ahead log, a cold cache) are not measured.
     for _ in range(3):
         await claims.once()
     return claims

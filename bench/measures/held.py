@@ -1,4 +1,4 @@
-"""Held: a drain and a trickle while another connection holds a snapshot open, so that nothing can be cleaned up."""
+"""Held: a drain and a trickle while another connection holds a snapshot open, so that vacuum removes nothing."""
 
 import sys
 
@@ -25,7 +25,7 @@ class HeldRates(msgspec.Struct):
     last: list[float] = []
     median: list[float] = []
     worst: list[float] = []
-    """Of the trickle, in milliseconds."""
+    """Latencies of the trickle, in milliseconds."""
 
 
 def measure(context: BenchContext) -> Section:
@@ -73,7 +73,7 @@ def edges(span: Span, finishes: list[tuple[float, int]], edge: int) -> tuple[flo
 def _trickle(context: BenchContext, pace: HeldRates, *, holding: bool) -> None:
     jobs = int(context.scale.trickle_rate * context.scale.trickle_seconds)
     with context.store() as address:
-        # A first job makes the tables: the snapshot is held over jobs, not over their making.
+        # A first job creates the tables, so that the snapshot is older than the jobs and not than the tables.
         fill(address, 1)
         path = context.scratch() / "stamps"
         environment = {"WINDLASS_STORE": address, tasks.STAMPS: str(path)}
@@ -81,7 +81,7 @@ def _trickle(context: BenchContext, pace: HeldRates, *, holding: bool) -> None:
             Worker(address, context.folder, environment).start() as process,
             context.holding_snapshot(address, held=holding),
         ):
-            # One ahead: the worker's start-up is not what is measured.
+            # One job first: the worker's start-up is not measured.
             _enqueue(context, environment, 1)
             stamps(process, path, 1)
             _enqueue(context, environment, jobs)

@@ -1,4 +1,4 @@
-"""History: whether a drain is as fast when millions of jobs have ended before it."""
+"""History: a drain after millions of finished jobs."""
 
 import statistics
 
@@ -11,7 +11,7 @@ UNIT = "jobs/s"
 
 
 def measure(context: BenchContext) -> Section:
-    """The same drain after each number of ended jobs, in turn, round by round."""
+    """The same drain after each number of finished jobs, in turn, round by round."""
     rates: dict[str, list[float]] = {_name(ended): [] for ended in context.scale.histories}
     for _ in context.rounds("history"):
         for ended in context.scale.histories:
@@ -40,7 +40,7 @@ def _drain(context: BenchContext, ended: int) -> float:
 
 
 def rate(finishes: list[tuple[float, int]], ended: int) -> float:
-    """Jobs per second from the first completion to the last, without those that had ended before."""
+    """Jobs per second from the first completion to the last, without the jobs that had finished before."""
     ours = finishes[1:] if ended else finishes
     jobs = sum(count for _, count in ours[1:])
     return jobs / (ours[-1][0] - ours[0][0])

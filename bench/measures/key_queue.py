@@ -15,7 +15,7 @@ from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota
 HOLDER = "holder"
 BATCH = 200
 MAX_CLAIMS = 1_000
-"""After this many claims the keys are not going to be held."""
+"""After this many claims the keys are held, or the measurement fails."""
 
 
 class KeyQueue(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class KeyQueue(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Its name in the report."""
         return f"{self.jobs:,} waiting for {self.keys:,} keys"
 
 

@@ -1,4 +1,4 @@
-"""Late: how long after its time a job starts, and what a claim takes, while very many others wait for theirs."""
+"""Late: how late a job starts, and the time of a claim, while very many other jobs are delayed."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from windlass.store.open import open_store
 TOMORROW = 86_400 * SECOND
 APART = SECOND // 1000
 NOTHING = at_most(1.2)
-"""What waiting jobs may cost a claim."""
+"""How much slower waiting jobs may make a claim."""
 
 
 class Late(msgspec.Struct):
@@ -63,17 +63,17 @@ async def _filled(address: str, scheduled: int) -> None:
 
 
 async def _wait_for_tomorrow(store: Store, scheduled: int) -> None:
-    """Not all for the same moment: a microsecond apart, as far as they go."""
+    """Enqueue jobs for tomorrow, each call for another moment."""
     for start in range(0, scheduled, CHUNK):
         made = make_jobs(min(CHUNK, scheduled - start))
         await store.jobs.enqueue([msgspec.structs.replace(job, delay=TOMORROW + start) for job in made])
 
 
 async def _trickle(address: str, jobs: int, ahead: int) -> int:
-    """Jobs whose stamps tell how late they started; when the first is due."""
+    """Enqueue jobs whose stamps show how late they start; returns when the first is due."""
     store = open_store(address)
     try:
-        # Connected and warm before the time runs.
+        # The producer is connected and warm before the first job is due.
         await store.operator.counts()
         begin, same = SystemClock().wall() + ahead, time.monotonic_ns() + ahead * 1000
         await store.jobs.enqueue(

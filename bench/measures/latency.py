@@ -1,4 +1,4 @@
-"""Latency: from the call that hands a job in to the first line of its handler, in another process that is idle."""
+"""Latency: from the enqueue to the first line of the handler, in another process that is idle."""
 
 import sys
 import time
@@ -29,7 +29,7 @@ class IdleWorker(msgspec.Struct, frozen=True):
     process: ChildProcess
     stamps: Path
     producer: Callable[[int, dict[str, str]], ChildProcess]
-    """Starts a process that enqueues so many jobs, with these variables."""
+    """Starts a process that enqueues this many jobs, with these variables."""
     head_start: float = 0.0
     """Seconds before the first enqueue: some workers create their tables first."""
 
@@ -77,7 +77,7 @@ def watch(context: BenchContext, found: LatencyRounds) -> None:
 
 @contextmanager
 def windlass_worker(context: BenchContext) -> Iterator[IdleWorker]:
-    """Ours, on an empty store."""
+    """A Windlass worker on an empty store."""
     with context.store() as made:
         address = context.route(made)
         stamps = context.scratch() / "stamps"
@@ -93,7 +93,7 @@ def windlass_worker(context: BenchContext) -> Iterator[IdleWorker]:
 
 @contextmanager
 def peer_worker(context: BenchContext, peer: Peer) -> Iterator[IdleWorker]:
-    """A peer's, on an empty store."""
+    """A peer's worker on an empty store."""
     with context.peer_store() as peer_store:
 
         def producer(jobs: int, variables: dict[str, str]) -> ChildProcess:
@@ -136,7 +136,7 @@ def stamps(process: ChildProcess, path: Path, jobs: int) -> list[float]:
 
 
 def stamp_pairs(process: ChildProcess, path: Path, jobs: int) -> list[tuple[int, int]]:
-    """The moments of enqueue and start of so many jobs, in nanoseconds; those that only warmed up do not count."""
+    """The moments of enqueue and start of this many jobs, in nanoseconds, without those of the warm-up."""
     deadline = time.monotonic() + MAX_SECONDS
     while True:
         lines = path.read_text().splitlines() if path.exists() else []

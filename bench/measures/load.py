@@ -13,13 +13,13 @@ from bench.report.figures import Base, Row, Section, Target, percentile
 from windlass.bench.process import BenchFailed
 
 STARTED_AT_ONCE = 10
-"""Producers that start and open their connections in the time that a worker has for that."""
+"""Producers that can start and connect in the time in which a worker starts."""
 MAX_LAG = 1.1
-"""Of the time that its jobs should take: a producer that needs more does not keep up."""
+"""As a multiple of the time that its jobs should take: a slower producer does not keep up."""
 MAX_BEHIND_SECONDS = 1.0
-"""Between the last enqueue and the last start: a worker that is further behind does not keep up."""
+"""Seconds between the last enqueue and the last start: a slower worker does not keep up."""
 FEW = 100
-"""Of so few samples the worst is given instead of p99."""
+"""With fewer samples the maximum is shown instead of p99."""
 SERVED = Target(1.0, at_least=False)
 
 
@@ -39,7 +39,7 @@ class LoadRounds(msgspec.Struct):
 
 
 def lag(load: Load, pairs: list[tuple[int, int]]) -> str | None:
-    """Why this load was not kept up with; the moments of enqueue and start are in nanoseconds."""
+    """Why the worker or the producers did not keep up with this load; moments are in nanoseconds."""
     span = (max(sent for sent, _ in pairs) - min(sent for sent, _ in pairs)) / 1e9
     wanted = (load.jobs // load.producers) / load.rate
     if span > MAX_LAG * wanted + MAX_BEHIND_SECONDS:

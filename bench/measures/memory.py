@@ -1,4 +1,4 @@
-"""Memory: what a runner occupies while it works off very many jobs."""
+"""Memory of a runner while it runs very many jobs."""
 
 from bench.context import BenchContext
 from bench.report.figures import Base, Line, Lines, Row, Section, Target

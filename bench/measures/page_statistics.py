@@ -1,4 +1,4 @@
-"""Statistics as a large fleet leaves them: every pair of queue and type ends attempts in every interval."""
+"""Statistics of a large fleet: every pair of queue and type has attempts in every interval."""
 
 from random import Random
 

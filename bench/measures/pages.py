@@ -1,4 +1,4 @@
-"""Pages: how long a page of the dashboard takes, and how large it is, with very many jobs, queues and types."""
+"""Pages: time and size of dashboard pages with very many jobs, queues and types."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Pooler: what a pooler between Windlass and its server costs."""
+"""Pooler: the cost of a pooler between Windlass and its server."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ TITLE = "Pooler: through PgBouncer in transaction mode, and directly"
 
 
 class RouteRates(msgspec.Struct):
-    """What was reached one way, in each round."""
+    """The rates of one route, by round."""
 
     drain: list[float] = []
     alone: list[float] = []
@@ -20,7 +20,7 @@ class RouteRates(msgspec.Struct):
 
 
 def measure(context: BenchContext) -> Section:
-    """The same three measurements directly and through it, alternately."""
+    """The same three measurements directly and through the pooler, alternately."""
     with context.store_bench.pooler() as pooler:
         if pooler.route is None:
             return Section(name="pooler", title=TITLE, rows=[], charts=[], notes=[f"Not run: {pooler.skip_reason}."])

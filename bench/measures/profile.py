@@ -1,4 +1,4 @@
-"""Profile: where the time goes. Processor time per job by thread, commits per job, and the functions that take it."""
+"""Profile: processor time per job by thread and function, and commits per job."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -27,7 +27,7 @@ COUNTING_AT_THE_SERVER = (
 
 
 class Thread(msgspec.Struct, frozen=True):
-    """What was seen of one thread: calls in all, and seconds in each function itself."""
+    """The profile of one thread: its number of calls, and the own seconds of each function."""
 
     name: str
     calls: int
@@ -70,7 +70,7 @@ def _row(name: str, seconds: list[float], jobs: int, bare: list[float] | None = 
 
 
 def _spent(context: BenchContext, jobs: int) -> Usage:
-    """What a runner used for the jobs alone."""
+    """The processor time of a runner for the jobs alone."""
     empty, full = _last_usage(context, 0), _last_usage(context, jobs)
     return Usage(
         loop=full.loop - empty.loop,
@@ -82,7 +82,7 @@ def _spent(context: BenchContext, jobs: int) -> Usage:
 
 
 def _last_usage(context: BenchContext, jobs: int) -> Usage:
-    """What the kernel last said of a runner before it ended."""
+    """The last usage of a runner that was read from the kernel."""
     with context.store() as address:
         fill(address, jobs)
         drained = Worker(address, context.folder).drain(every=0.02)
@@ -118,7 +118,7 @@ def _per_thousand(name: str, count: int, jobs: int) -> Row:
 
 
 def _functions(context: BenchContext, jobs: int) -> list[Listing]:
-    """The functions that took most of the time, of the two threads that do the most."""
+    """The most expensive functions of the two busiest threads."""
     if not probe.can_profile():
         return []
     context.progress("profile: by function")

@@ -1,4 +1,4 @@
-"""Requests: the memory of a server over very many of them, of every kind."""
+"""Requests: the memory of a server over very many requests of every kind."""
 
 import asyncio
 import uuid
@@ -15,7 +15,7 @@ SAMPLES = 50
 
 
 def measure(context: BenchContext) -> Section:
-    """One server, whose memory is looked at after each fiftieth of the requests."""
+    """One server; its memory is read after each 1/50 of the requests."""
     count = context.scale.requests
     each = max(CONNECTIONS, count // SAMPLES)
     wrong, curve = 0, []

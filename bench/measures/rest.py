@@ -1,4 +1,4 @@
-"""REST: what a server in a process of its own adds to the client's enqueues, and how it bears many connections."""
+"""REST: the cost of a server process between client and store, and its rate with many connections."""
 
 import asyncio
 import time
@@ -66,7 +66,7 @@ def _bulk(context: BenchContext, server: Server) -> float:
 
 
 def _client_bulk(context: BenchContext) -> float:
-    """The same number to a call, by the client."""
+    """The same number per call, by the client."""
     with context.store() as address:
         app = App(context.route(address))
         app.stats.counts()

@@ -1,4 +1,4 @@
-"""Workers over REST: how fast one in Node drains no-ops, and what many waiting claims cost the server."""
+"""Workers over REST: the drain of a worker in Node, and the cost of many waiting claims."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from windlass.bench.process import BenchFailed
 SCRIPT = Path(__file__).parents[1] / "rest_worker.mjs"
 WAIT = 30.0
 SETTLE_SECONDS = 3.0
-"""From the registration of the last worker until its claim waits."""
+"""Seconds from the registration of the last worker until its claim waits."""
 _CALLS = re.compile(r"^windlass_store_call_seconds_count\{[^}]*\} ([0-9.]+)", re.MULTILINE)
 
 

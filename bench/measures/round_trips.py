@@ -13,7 +13,7 @@ UNIT = "jobs/s"
 AWAY_SECONDS = 0.002
 BATCHES = (1, 10, 50, 200)
 BATCHES_EACH = 60
-"""So many batches does each claimer get, if the store has a place for all of them."""
+"""Batches per claimer, if there is room for all of them."""
 PROFILES = {
     "PostgreSQL": "",
     "profile, strict order": "?profile=yugabyte&buckets=16",
@@ -48,8 +48,8 @@ def _cells(numbers: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
 
 @contextmanager
 def _away(address: str) -> Iterator[str]:
-    """The same store, through a proxy that delays what it is asked."""
-    # Of the tests, which have it for the limits of YugabyteDB: here it only delays.
+    """The same store, through a proxy that delays requests."""
+    # The tests' proxy for the limits of YugabyteDB: here it only delays.
     from tests.support.limits.faults import Limits
     from tests.support.limits.machine import LimitsProxy
 

@@ -62,7 +62,7 @@ def _tick(context: BenchContext) -> list[float]:
 
 
 def next_minute(moment: Micros) -> Micros:
-    """The first full minute after a moment: the ticks of crons are such."""
+    """The first full minute after a moment: cron ticks are on full minutes."""
     return to_micros(to_datetime(moment).replace(second=0, microsecond=0) + timedelta(minutes=1))
 
 

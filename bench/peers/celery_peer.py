@@ -50,7 +50,7 @@ def member(n: int, s: str) -> None:
 
 @app.task(name="body", ignore_result=False)  # type: ignore[untyped-decorator]
 def body() -> None:
-    """What runs after a chord."""
+    """The callback of a chord."""
     _say(time.perf_counter() - calls[0])
     sys.stdout.flush()
     os._exit(0)

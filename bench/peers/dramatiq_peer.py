@@ -44,7 +44,7 @@ def fill() -> None:
 
 
 def drain() -> None:
-    """From the first start until it says that nothing is unacknowledged."""
+    """From the first start until no message is unacknowledged."""
     worker = Worker(broker, worker_threads=8)
     worker.start()
     while len(calls) < JOBS:

@@ -86,7 +86,7 @@ async def produce(pool) -> None:  # type: ignore[no-untyped-def]
 
 
 def say(seconds: float) -> None:
-    """What the harness reads."""
+    """Print the result for the harness."""
     print(json.dumps({"version": version("oban"), "jobs": JOBS, "seconds": seconds}))
 
 

@@ -114,7 +114,7 @@ async def produce() -> None:
 
 
 def say(seconds: float) -> None:
-    """What the harness reads."""
+    """Print the result for the harness."""
     print(json.dumps({"version": version("pgqueuer"), "jobs": JOBS, "seconds": seconds}))
 
 

@@ -100,7 +100,7 @@ async def produce() -> None:
 
 
 def say(seconds: float) -> None:
-    """What the harness reads."""
+    """Print the result for the harness."""
     print(json.dumps({"version": version("procrastinate"), "jobs": JOBS, "seconds": seconds}))
 
 

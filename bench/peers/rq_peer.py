@@ -53,7 +53,7 @@ def bulk() -> None:
 
 
 def drain() -> None:
-    """In burst mode, from the first start until it finds nothing more."""
+    """In burst mode, from the first start until no job is left."""
     _worker().work(burst=True, logging_level="ERROR")
     assert len(calls) == JOBS
     _say(time.perf_counter() - calls[0])

@@ -42,7 +42,7 @@ async def fill(queue: Queue) -> None:
 
 
 async def drain(queue: Queue) -> None:
-    """From the first start until it says that nothing is queued or active."""
+    """From the first start until no job is queued or active."""
     working = asyncio.ensure_future(Worker(queue, [noop, stamp], concurrency=CONCURRENCY).start())
     while len(calls) < JOBS or await queue.count("incomplete"):
         await asyncio.sleep(0.005 if len(calls) >= JOBS else 0.05)

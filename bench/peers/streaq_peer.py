@@ -53,7 +53,7 @@ async def bulk() -> None:
 
 
 async def drain() -> None:
-    """From the first start until it says that none is queued or runs."""
+    """From the first start until no job is queued or running."""
     working = asyncio.ensure_future(worker.run_async())
     while len(calls) < JOBS or await _left():
         await asyncio.sleep(0.005 if len(calls) >= JOBS else 0.05)

@@ -48,7 +48,7 @@ async def fill() -> None:
 
 
 async def drain() -> None:
-    """From the first start to the last: what it has popped it forgets."""
+    """From the first start to the last: it keeps no record of jobs that it has popped."""
     receiving = asyncio.ensure_future(run_receiver_task(broker, max_async_tasks=AT_ONCE))
     waiting = asyncio.ensure_future(drained.wait())
     await asyncio.wait([receiving, waiting], return_when=asyncio.FIRST_COMPLETED)

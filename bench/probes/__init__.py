@@ -1,1 +1,1 @@
-"""What a runner counts of itself: commits, round trips, profiles."""
+"""Probes inside a runner: commits, round trips, profiles."""

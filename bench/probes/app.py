@@ -1,4 +1,4 @@
-"""The same tasks in a runner that counts or profiles itself. Never imported but by such a runner."""
+"""The same tasks in a runner with probes; only such a runner imports it."""
 
 from bench.probes.probe import attach
 from bench.tasks import app as app

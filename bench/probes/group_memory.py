@@ -1,4 +1,4 @@
-"""What memory a large group needs, in a process of its own: group_memory stream|merge MEMBERS."""
+"""The memory of a large group, in a process of its own: group_memory stream|merge MEMBERS."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ def stream(members: int) -> None:
 
 
 def merge(members: int) -> None:
-    """Read all results of the group that is there."""
+    """Read all results of the stored group."""
     (flow,) = [each for each in tasks.app.flows.list() if each.size > FEW]
     assert sum(Results[int](tasks.app, flow.id, members)) == members
 

@@ -1,4 +1,4 @@
-"""Round trips of the PostgreSQL driver, counted where it sends: a message is a wait for an answer."""
+"""Round trips of the PostgreSQL driver, counted at its transport: each message waits for an answer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from bench.probes.probe import counter
 
 
 class Counted:
-    """A connection's transport that counts what is sent; all else is the transport's."""
+    """A transport that counts sent messages; everything else is the wrapped transport's."""
 
     def __init__(self, transport: Any, count: Callable[[], None]) -> None:
         self._transport = transport
@@ -26,11 +26,11 @@ class Counted:
 
 
 def count_trips(path: Path) -> None:
-    """Count those of every connection made from now on."""
+    """Count the round trips of every connection opened from now on."""
     count, plain = counter(path), asyncpg.protocol.Protocol
 
     class Protocol(plain):  # type: ignore[misc, valid-type]
-        """The driver's, with a transport that counts."""
+        """The driver's protocol, with a counting transport."""
 
         def connection_made(self, transport: Any) -> None:
             """Connected."""

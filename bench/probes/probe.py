@@ -28,7 +28,7 @@ def can_profile() -> bool:
 
 
 def attach() -> None:
-    """Begin to count or to profile, if the environment says so."""
+    """Start the probes that the environment asks for."""
     if path := os.environ.get(COMMITS):
         count_commits(Path(path))
     if path := os.environ.get(PROFILES):
@@ -36,7 +36,7 @@ def attach() -> None:
 
 
 def count_commits(path: Path) -> None:
-    """Count every transaction that changes something, of every connection made from now on."""
+    """Count every writing transaction of every connection opened from now on."""
     count = counter(path)
 
     def committed() -> bool:
@@ -50,7 +50,7 @@ def count_commits(path: Path) -> None:
 
 
 def counter(path: Path) -> Callable[[], None]:
-    """What adds one to the number in a file, which outlives the process."""
+    """A function that increments the number in a file, which outlives the process."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT)
     seen = 0
 
@@ -63,7 +63,7 @@ def counter(path: Path) -> Callable[[], None]:
 
 
 def read_count(path: Path) -> int:
-    """How many there were."""
+    """The number in that file."""
     return int(path.read_text() or 0) if path.exists() else 0
 
 
@@ -97,7 +97,7 @@ def _place(code: Any) -> str:
 
 
 def _every(seconds: float, work: Callable[[], None]) -> None:
-    """In a thread that is not profiled."""
+    """Call it periodically, in a thread that is not profiled."""
     pause = threading.Event()
 
     def repeat() -> None:

@@ -1,4 +1,4 @@
-"""Round trips of the Redis driver, counted where it sends: what is written at once is answered at once."""
+"""Round trips of the Redis driver, counted at its writes: one write is answered together."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from bench.probes.probe import counter
 
 
 def count_redis_trips(path: Path) -> None:
-    """Count those of every connection from now on."""
+    """Count the round trips of every connection opened from now on."""
     count, send = counter(path), AbstractConnection.send_packed_command
 
     async def counted(self: AbstractConnection, *arguments: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""The same tasks in a runner that counts its round trips: apart, since the driver is an extra."""
+"""The same tasks in a runner that counts its round trips; a separate module, because the driver is an extra."""
 
 import os
 from pathlib import Path

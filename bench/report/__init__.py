@@ -1,1 +1,1 @@
-"""Figures, and how they are shown: tables, documents, charts."""
+"""Figures, tables, documents and charts."""

@@ -1,4 +1,4 @@
-"""What a measurement says: figures of every round, what they are compared with, and the target."""
+"""The result of a measurement: the figures of every round, their base, and the target."""
 
 import statistics
 from collections.abc import Sequence
@@ -7,27 +7,27 @@ import msgspec
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What is to be reached, by the ratio if there is a denominator, else by the figure itself."""
+    """A target for the ratio if there is a denominator, else for the figure itself."""
 
     bound: float
     at_least: bool = True
 
     def met(self, value: float) -> bool:
-        """Whether a value is good enough."""
+        """Whether a value reaches the target."""
         return value >= self.bound if self.at_least else value <= self.bound
 
 
 class Base(msgspec.Struct, frozen=True):
-    """What a figure is divided by: the bare loop, a peer, or another figure of ours."""
+    """A denominator: the bare loop, a peer, or another figure of Windlass."""
 
     name: str
     rounds: list[float] = []
-    """As many as the figure has, taken alternately with it; empty: it was not run."""
+    """Its value in each round, measured alternately with the figure; empty: it was not run."""
     skip_reason: str | None = None
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure: the median of its rounds, and beside it what it is compared with."""
+    """One figure: the median of its rounds, and its bases."""
 
     name: str
     unit: str
@@ -48,9 +48,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ratio(self) -> float | None:
-        """The median of the ratios round by round: what slows the machine down for a while slows both.
-
-        None if there is nothing to divide by: it was not run, or took too little to be seen.
+        """The median of the ratios of each round: a slow machine slows both. None if the base was not run, or is
+        zero.
         """
         if self.base is None or not self.base.rounds or min(self.base.rounds) <= 0:
             return None
@@ -70,7 +69,7 @@ class Bars(msgspec.Struct, frozen=True, tag=True):
     unit: str
     bars: list[tuple[str, float]]
     ours: int
-    """How many of them, from the first on, are ours; the others are what they are compared with."""
+    """The number of leading bars that are Windlass's; the others are bases."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -81,7 +80,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Lines(msgspec.Struct, frozen=True, tag=True):
-    """A chart of how something goes; its y axis begins at zero."""
+    """A chart of a course over time or size; its y axis begins at zero."""
 
     title: str
     x: str
@@ -93,7 +92,7 @@ Chart = Bars | Lines
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Lines of text and number that are not figures of their own, such as a profile."""
+    """Lines of text and number without rounds, such as a profile."""
 
     title: str
     unit: str
@@ -101,7 +100,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """What one measurement found, complete in itself."""
+    """The results of one measurement."""
 
     name: str
     title: str
@@ -112,7 +111,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bars(title: str, rows: Sequence[Row]) -> Bars:
-    """The rows and their denominators as a chart, each thing once."""
+    """The rows and their denominators as a chart, each once."""
     seen = {row.name: row.value for row in rows}
     ours = len(seen)
     for row in rows:

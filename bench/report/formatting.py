@@ -1,4 +1,4 @@
-"""Figures as users read them, in one place for the terminal, the documents and the charts."""
+"""Format figures, for the terminal, the documents and the charts."""
 
 from bench.report.figures import Row
 from windlass.cli.bench import number as number
@@ -10,7 +10,7 @@ def ours(row: Row) -> str:
 
 
 def against(row: Row) -> str:
-    """What it is compared with."""
+    """The base with its unit."""
     if row.base is None:
         return ""
     if row.base_value is None:
@@ -19,12 +19,12 @@ def against(row: Row) -> str:
 
 
 def ratio(row: Row) -> str:
-    """How many times."""
+    """The ratio."""
     return "" if row.ratio is None else f"{row.ratio:.2f}×"
 
 
 def target(row: Row) -> str:
-    """What is to be reached."""
+    """The target."""
     if row.target is None:
         return ""
     unit = "×" if row.base is not None else f" {row.unit}"
@@ -39,5 +39,5 @@ def verdict(row: Row) -> str:
 
 
 def spread(row: Row) -> str:
-    """The least and the most of the rounds, where there are several."""
+    """The minimum and maximum of the rounds, if there are several."""
     return f"{number(min(row.rounds))} … {number(max(row.rounds))}" if len(row.rounds) > 1 else ""

@@ -1,4 +1,4 @@
-"""Where the figures were taken: without it they mean nothing."""
+"""The machine of the figures: without it they mean nothing."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     load: tuple[float, float, float]
     """Load averages over 1, 5 and 15 minutes, before the start."""
     store: dict[str, str]
-    """What the store says of itself: versions, file system."""
+    """Facts about the store: versions, file system."""
 
     @property
     def busy(self) -> bool:
@@ -28,7 +28,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_machine(store: dict[str, str]) -> Machine:
-    """This machine, now."""
+    """Describe this machine and its load."""
     return Machine(
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         cpu=_cpu(),

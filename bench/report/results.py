@@ -20,7 +20,7 @@ is missed says so. Sections were taken on different machines and days: compare f
 
 
 class SectionResult(msgspec.Struct, frozen=True):
-    """A section, where and when it was taken, and over how many rounds."""
+    """A section with its machine, time and number of rounds."""
 
     section: Section
     machine: Machine
@@ -30,12 +30,12 @@ class SectionResult(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Everything that was measured."""
+    """All sections."""
 
     results: list[SectionResult]
 
     def merged(self, newer: "Report") -> "Report":
-        """Sections of the newer one take the place of those of the same name and store; the others stay."""
+        """Newer sections replace those of the same name and store; the others stay."""
         place = {_key(each): each for each in self.results}
         return Report(list({**place, **{_key(each): each for each in newer.results}}.values()))
 
@@ -45,7 +45,7 @@ def _key(result: SectionResult) -> tuple[str, str]:
 
 
 def read(folder: Path) -> Report:
-    """The report that was written to a folder; an empty one if there is none."""
+    """The report in a folder, or an empty one."""
     path = folder / RESULTS
     return msgspec.json.decode(path.read_bytes(), type=Report) if path.exists() else Report([])
 

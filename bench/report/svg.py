@@ -21,7 +21,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f } .title { font-weight: 6
 
 
 def draw(chart: Chart) -> str:
-    """The chart as a document of its own."""
+    """The chart as an SVG document."""
     return _bars(chart) if isinstance(chart, Bars) else _lines(chart)
 
 

@@ -1,1 +1,1 @@
-"""The stores that are measured: how to make an empty one, its bare loops, how to read a drain back."""
+"""The measured stores: an empty one for each run, bare loops, and reading back a drain."""

@@ -73,19 +73,19 @@ class StoreBench(Protocol):
         """Insert jobs, then claim and complete them in batches, history kept."""
 
     def bare_together(self, jobs: int) -> float | None:
-        """What two bare loops reach together on the same tables; None if only one can write at a time."""
+        """The rate of two bare loops together on the same tables; None if only one can write at a time."""
 
     def bare_wake(self, jobs: int) -> list[float] | None:
-        """Milliseconds from enqueue to claimed, of one that is notified; None if the store cannot notify."""
+        """Milliseconds from enqueue to claim of a notified process; None if the store cannot notify."""
 
     def bare_bulk(self, jobs: int, *, with_making: bool) -> float:
-        """Jobs per second of the driver's bulk insert; with the making of ids and rows, or without."""
+        """Jobs per second of the driver's bulk insert, with or without the creation of ids and rows."""
 
     def bare_commits(self, jobs: int) -> float:
         """Jobs per second when every job is inserted by a durable commit of its own."""
 
     def span(self, address: str) -> Span:
-        """What a drain looks like in the store's history."""
+        """A drain as the store's history recorded it."""
 
     def finishes(self, address: str) -> list[tuple[float, int]]:
         """How many jobs were finished in each hundredth of a second: (its end, jobs), in order."""
@@ -100,16 +100,16 @@ class StoreBench(Protocol):
         """Where the samples of an open store are kept."""
 
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
-        """Hold a snapshot open in another connection, as a report or a forgotten session does."""
+        """Hold a snapshot open in another connection, like a long report."""
 
     def pooler(self) -> AbstractContextManager[Pooler]:
         """A pooler in front of all stores that `fresh` gives."""
 
     def counters(self, address: str) -> Counters | None:
-        """What the server has counted so far; None if there is no server."""
+        """The server's counters; None if there is no server."""
 
     def occupied(self, address: str) -> int:
         """Bytes that all data of a store take, in memory or on disk (`Targets.kept`)."""
 
     def longest_call(self) -> float | None:
-        """Milliseconds of the longest call since this was last asked, as the server saw it; None if none looks."""
+        """Milliseconds of the longest call since the last read, by the server's log; None without such a log."""

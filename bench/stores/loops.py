@@ -1,4 +1,4 @@
-"""Start bare loops as processes of their own, let them begin together, and read what they found."""
+"""Start bare loops as processes, begin them together, and read their results."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from windlass.bench.process import BenchFailed
 
 
 def run_loops(module: str, dsn: str, wanted: Sequence[tuple[str, int]]) -> list[str]:
-    """What each of them (its name and how many jobs) prints at its end."""
+    """The output of each loop, given as name and number of jobs."""
     with ExitStack() as stack:
         loops = [stack.enter_context(_Loop(module, dsn, what, jobs)) for what, jobs in wanted]
         for loop in loops:
@@ -44,19 +44,19 @@ class _Loop:
         self._popen.communicate()
 
     def await_ready(self) -> None:
-        """Until it has connected."""
+        """Wait until it has connected."""
         assert self._popen.stdout is not None
         if self._popen.stdout.readline() != "ready\n":
             raise BenchFailed(f"the bare loop {self._what!r} did not get ready")
 
     def begin(self) -> None:
-        """Let it go."""
+        """Let it begin."""
         assert self._popen.stdin is not None
         self._popen.stdin.write("\n")
         self._popen.stdin.flush()
 
     def result(self) -> str:
-        """Its line, when it is done."""
+        """Its output line."""
         said, _ = self._popen.communicate(timeout=MAX_SECONDS)
         if self._popen.returncode != 0:
             raise BenchFailed(f"the bare loop {self._what!r} ended with code {self._popen.returncode}")

@@ -69,13 +69,13 @@ class PostgresBench:
     def __init__(self, template: str) -> None:
         if "{run}" not in urlsplit(template).path:
             raise ConfigError(f"--store {redact(template)}: write {{run}} as the database: each run makes its own")
-        # All that is wrong with the options is said now, not in the middle of a run.
+        # Invalid options are reported now, not in the middle of a run.
         parse_address(self._at(template, "0"), redact(template))
         self._template = template
         self._runs = 0
 
     def facts(self) -> dict[str, str]:
-        """The server, what it flushes, and the driver."""
+        """Versions of server and driver, and the flush settings."""
         found = _wait(self._facts())
         return {"store": "PostgreSQL", **found, "asyncpg": version("asyncpg")}
 
@@ -104,13 +104,13 @@ class PostgresBench:
         return True
 
     def drop(self, address: str) -> None:
-        """The database, in spite of open connections."""
+        """Drop the database, even with open connections."""
         _wait(self._drop(urlsplit(address).path.strip("/")))
 
     async def _drop(self, name: str) -> None:
         async with _connected(self._dsn("postgres")) as connection:
             await connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            # What a run leaves to be written must not slow the next one down.
+            # Unwritten pages of a run must not slow down the next one.
             await connection.execute("CHECKPOINT")
 
     def bare_drain(self, jobs: int) -> BareDrain:
@@ -235,12 +235,12 @@ def wake_bare(dsn: str, jobs: int) -> list[float]:
 
 
 def _dsn(address: str) -> str:
-    """For the driver, without our own options."""
+    """The address for the driver, without Windlass's options."""
     return parse_address(address, redact(address)).dsn
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end in a thread, since some callers have a running event loop."""
+    """Run it in a thread, because some callers have a running event loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(bare.on_uvloop, work).result()
 

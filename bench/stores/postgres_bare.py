@@ -1,7 +1,7 @@
-"""PostgreSQL with nothing of ours on top: asyncpg on uvloop, live and history tables, batches of 200.
+"""The bare PostgreSQL loop: asyncpg on uvloop, live and history tables, batches of 200.
 
 Tables, statements and steps are those of the shared raw benchmark (`pg_designs.py`, `LiveHist`: claim on one
-connection, completion of the batch before on another, COPY in). Change them there first, or not at all.
+connection, completion of the previous batch on another, COPY in). Change them there first, or not at all.
 """
 
 import asyncio
@@ -51,13 +51,13 @@ Row = tuple[uuid.UUID, str]
 
 
 def on_uvloop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it on a loop as fast as a worker's."""
+    """Run it on uvloop, like a worker."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)
 
 
 def make(jobs: int) -> list[Row]:
-    """Ids and payloads."""
+    """Make ids and payloads."""
     return [(uuid.UUID(bytes=uuid7().bytes), PAYLOAD) for _ in range(jobs)]
 
 
@@ -72,7 +72,7 @@ async def prepare(dsn: str, jobs: int = 0) -> None:
 
 
 class Loop:
-    """One bare worker: claims on one connection, completes the batch before on another."""
+    """One bare worker: claims on one connection, completes the previous batch on another."""
 
     def __init__(self, name: str, claims: Any, settles: Any) -> None:
         self._name = name
@@ -85,7 +85,7 @@ class Loop:
         return cls(name, await asyncpg.connect(dsn), await asyncpg.connect(dsn))
 
     async def close(self) -> None:
-        """Let both go."""
+        """Close both connections."""
         await self._claims.close()
         await self._settles.close()
 
@@ -99,7 +99,7 @@ class Loop:
         await self._settles.execute(COMPLETE, [row["id"] for row in rows], [row["attempt"] for row in rows])
 
     async def drain(self) -> int:
-        """Until nothing is left: how many there were."""
+        """Drain until nothing is left; returns the number of jobs."""
         done, settling = 0, None
         while True:
             rows = await self.claim()
@@ -112,7 +112,7 @@ class Loop:
 
 
 async def insert_in_bulk(dsn: str, jobs: int) -> tuple[float, float]:
-    """INSERT … unnest, 1,000 rows to a commit: seconds with the making of the rows, and without."""
+    """INSERT … unnest, 1,000 rows per commit: seconds with and without the creation of the rows."""
     connection = await asyncpg.connect(dsn)
     insert = await connection.prepare(BULK)
     began = time.perf_counter()

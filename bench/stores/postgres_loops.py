@@ -22,7 +22,7 @@ CHANNEL = "bare"
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """What one loop did, on the clock that all processes share."""
+    """The result of one loop, on the clock that all processes share."""
 
     jobs: int
     began: float
@@ -46,7 +46,7 @@ async def listen(dsn: str, jobs: int) -> list[float]:
     loop, woken, taken = await Loop.connect("w", dsn), asyncio.Event(), list[float]()
     listener = await asyncpg.connect(dsn)
     await listener.add_listener(CHANNEL, lambda *_: woken.set())
-    # The first claim prepares its statement; idle workers have done that long ago.
+    # The first claim prepares its statement, as an idle worker has done.
     await loop.claim()
     await _ready()
     while len(taken) < jobs:
@@ -62,7 +62,7 @@ async def listen(dsn: str, jobs: int) -> list[float]:
 
 
 async def produce(dsn: str, jobs: int) -> int:
-    """Enqueue with the pauses that all producers make: INSERT and NOTIFY, one statement, one flushed commit."""
+    """Enqueue with the pauses of all producers: INSERT and NOTIFY, one statement, one flushed commit."""
     connection = await asyncpg.connect(dsn)
     wake, pauses = await connection.prepare(ONE), random.Random(1)
     await _ready()

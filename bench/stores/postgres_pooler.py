@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode, for as long as its price is measured: own folder, own port, default pool."""
+"""PgBouncer in transaction mode, in a folder and on a port of its own, with the default pool."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ def pool(template: str) -> Iterator[Pooler]:
         )
         return
     user = NOBODY if os.geteuid() == 0 else None
-    # Not below the results, as a server's data is: nothing that counts is written here.
+    # A temporary folder: unlike a server's data, nothing here is measured.
     with tempfile.TemporaryDirectory(prefix="windlass-pgbouncer-") as name:
         home, port = Path(name), free_port()
         text = SETTINGS.format(host=parts.hostname, port=parts.port or 5432, listen=port, home=home)

@@ -16,7 +16,7 @@ from windlass.errors import ConfigError
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    # The defaults, said aloud since every figure rests on them.
+    # The defaults, written out because every figure depends on them.
     "fsync": "on",
     "synchronous_commit": "on",
     "shared_buffers": "512MB",
@@ -104,7 +104,7 @@ def start(command: list[str], home: Path, user: str | None) -> subprocess.Popen[
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            # Ctrl-C is for us: we end what uses the server first.
+            # The bench handles Ctrl-C: it ends the users of the server first.
             start_new_session=True,
         )
 

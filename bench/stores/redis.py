@@ -38,7 +38,7 @@ REWRITING = 60.0
 
 
 class RedisBench:
-    """Databases of one server, which are taken if they are empty, and emptied again."""
+    """Databases of one server: an empty one is used, and emptied afterwards."""
 
     targets = REDIS
 
@@ -46,19 +46,19 @@ class RedisBench:
         if urlsplit(template).path.strip("/") != "{run}":
             raise ConfigError(f"--store {redact(template)}: write {{run}} as the database: each run takes its own")
         self._template = template
-        # All that is wrong with the options is said now, not in the middle of a run.
+        # Invalid options are reported now, not in the middle of a run.
         if parse_address(self._at(1), redact(template)).kind is not Kind.SERVER:
             raise ConfigError(f"--store {redact(template)}: the bench runs on one server")
 
     @property
     def peer_entries(self) -> tuple[PeerEntry, ...]:
-        """Those that can run on this server."""
+        """The peers that can run on this server."""
         with self._client(self._at(0)) as client:
             major = int(client.info("server")["redis_version"].partition(".")[0])
         return tuple(entry for entry in REDIS_PEERS if entry.server <= major)
 
     def facts(self) -> dict[str, str]:
-        """The server, what it flushes, and the driver."""
+        """Versions of server and driver, and the flush settings."""
         with self._client(self._at(0)) as client:
             info = client.info()
             settings = {name: client.config_get(name)[name] for name in ("appendonly", "appendfsync")}
@@ -72,7 +72,7 @@ class RedisBench:
         }
 
     def fresh(self) -> str:
-        """A database in which nothing is."""
+        """The address of an empty database."""
         with self._client(self._at(0)) as client:
             try:
                 databases = int(client.config_get("databases")["databases"])
@@ -87,7 +87,7 @@ class RedisBench:
         raise ConfigError(f"--store {redact(self._template)}: no database of {databases} is empty")
 
     def drop(self, address: str) -> None:
-        """All that is in it; and the log is written anew, so that the next run finds the server as this one did."""
+        """Empty the database, and rewrite the log, so that each run finds the server in the same state."""
         with self._client(address) as client:
             client.flushdb()
             client.bgrewriteaof()
@@ -102,7 +102,7 @@ class RedisBench:
             return bare.drain()
 
     def bare_together(self, jobs: int) -> None:
-        """One thread of the server does it all: two bare loops tell how they share it, not what it can do."""
+        """None: the server has one thread, which two bare loops would only share."""
 
     def bare_wake(self, jobs: int) -> list[float]:
         """An enqueue and a notification by one process, BLPOP and a claim by another."""
@@ -114,7 +114,7 @@ class RedisBench:
             self.drop(address)
 
     def bare_bulk(self, jobs: int, *, with_making: bool) -> float:
-        """1,000 jobs to a call."""
+        """1,000 jobs per call."""
         with self._bare() as bare:
             whole, inserting = bare.insert(jobs)
             return jobs / (whole if with_making else inserting)
@@ -136,7 +136,7 @@ class RedisBench:
         return Span(len(ends), claimed / SECOND, ends[-1][1] / SECOND)
 
     def finishes(self, address: str) -> list[tuple[float, int]]:
-        """From the same, by hundredths of a second."""
+        """From the same index, by hundredths of a second."""
         counted = Counter(int(end // 10_000) for _, end in self._ends(address))
         return [((hundredth + 1) / 100, jobs) for hundredth, jobs in sorted(counted.items())]
 
@@ -171,18 +171,18 @@ class RedisBench:
         yield Pooler(skip_reason="there is no pooler for Redis")
 
     def counters(self, address: str) -> Counters:
-        """Scripts that were run, and the growth of the log: nothing else may run there."""
+        """Scripts that were run, and the growth of the log; nothing else may use the server."""
         with self._client(address) as client:
             scripts = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})
             return Counters(scripts["calls"], client.info("persistence")["aof_current_size"])
 
     def occupied(self, address: str) -> int:
-        """What the server says that its data take."""
+        """The memory of the server's data, as it reports it."""
         with self._client(address) as client:
             return int(client.info("memory")["used_memory"])
 
     def longest_call(self) -> float | None:
-        """From the server's own log of slow calls; one that is not in there was no slow one."""
+        """From the server's log of slow calls; 0 if it is empty."""
         with self._client(self._at(0)) as client:
             noted = client.slowlog_get(1000)
             client.slowlog_reset()
@@ -219,5 +219,5 @@ class RedisBench:
 
 
 def _dsn(address: str) -> str:
-    """For the driver, without our own options."""
+    """The address for the driver, without Windlass's options."""
     return parse_address(address, redact(address)).dsn

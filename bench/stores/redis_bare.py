@@ -1,4 +1,4 @@
-"""Redis with nothing of ours on top: a sorted set of ids and a hash for each job, moved by three scripts.
+"""The bare Redis loop: a sorted set of ids and a hash for each job, moved by three scripts.
 
 Scripts and steps are those of the shared raw benchmark (`redis_raw.py`, "zset+hash Lua": redis-py with hiredis, one
 connection, no history). Change them there first, or not at all.
@@ -52,11 +52,11 @@ class Bare:
         self._complete = self._client.register_script(COMPLETE)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.close()
 
     def insert(self, jobs: int) -> tuple[float, float]:
-        """In bulk, 1,000 to a call: seconds with the making of the payloads, and without."""
+        """In bulk, 1,000 per call: seconds with and without the creation of the payloads."""
         began = time.perf_counter()
         payloads = [json.dumps(PAYLOAD) for _ in range(jobs)]
         made = time.perf_counter()
@@ -82,11 +82,11 @@ class Bare:
         return BareDrain(done / (time.perf_counter() - began), (time.process_time() - cpu) / done)
 
     def claim(self) -> Any:
-        """The next batch: id, kind, payload, attempts, by turns."""
+        """The next batch: id, kind, payload, attempts, alternately."""
         return self._claim(["z", "run"], [BATCH, int(time.time()) + LEASE])
 
     def complete(self, ids: list[Any]) -> None:
-        """A batch is done."""
+        """Complete a batch."""
         self._complete(["run"], ids)
 
     def enqueue(self, payload: str) -> None:
@@ -97,5 +97,5 @@ class Bare:
         trip.execute()
 
     def wait(self) -> None:
-        """Until there is a word."""
+        """Wait for a notification."""
         self._client.blpop(["marker"], timeout=0)

@@ -1,4 +1,4 @@
-"""Jobs that have ended, put into the Redis store directly, since draining them would take too long."""
+"""Write finished jobs into the Redis store directly, because draining them would take too long."""
 
 import time
 from typing import Any
@@ -28,7 +28,7 @@ CHUNK = 1000
 
 
 def fill(client: redis.Redis, jobs: int) -> None:
-    """Completed no-ops, all of the same moment, with ids older than any other; the queue is there."""
+    """Write completed no-ops, all of the same moment, with ids older than any other; the queue must exist."""
     now = time.time_ns() // 1000
     record = Record(
         id="",
@@ -52,5 +52,5 @@ def fill(client: redis.Redis, jobs: int) -> None:
     script: Any = client.register_script(FILL)
     keys, packed = KeyMap().of_queue(DEFAULT_QUEUE, KEYS), pack(record)
     for start in range(0, jobs, CHUNK):
-        # By its text: the log of slow calls shall tell of the store's own.
+        # By its text, so that the log of slow calls has only the store's scripts.
         client.eval(script.script, len(keys), *keys, start, min(CHUNK, jobs - start), packed, now)

@@ -16,7 +16,7 @@ from bench.stores.redis_bare import Bare
 
 def listen(bare: Bare, jobs: int) -> list[float]:
     """BLPOP of a marker, then a claim: milliseconds from enqueue to claimed, of each job."""
-    # The first claim loads its script; idle workers have done that long ago.
+    # The first claim loads its script, as an idle worker has done.
     bare.claim()
     _ready()
     taken: list[float] = []
@@ -30,7 +30,7 @@ def listen(bare: Bare, jobs: int) -> list[float]:
 
 
 def produce(bare: Bare, jobs: int) -> int:
-    """Enqueue with the pauses that all producers make."""
+    """Enqueue with the pauses of all producers."""
     pauses = random.Random(1)
     _ready()
     for _ in range(jobs):

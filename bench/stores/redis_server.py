@@ -47,7 +47,7 @@ def serve(folder: Path) -> Iterator[str]:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C is for us: we end what uses the server first.
+                # The bench handles Ctrl-C: it ends the users of the server first.
                 start_new_session=True,
             )
         try:
@@ -61,7 +61,7 @@ def serve(folder: Path) -> Iterator[str]:
 
 
 def find_program() -> Path:
-    """That of the search path, Debian's tools, or the one that a package from PyPI brings."""
+    """The server of the search path, of Debian's tools, or of a package from PyPI."""
     found = shutil.which("redis-server")
     # That of our own environment is the package's, which comes last.
     if found and not Path(found).is_relative_to(sys.prefix):

@@ -70,12 +70,12 @@ class SqliteBench:
         }
 
     def fresh(self) -> str:
-        """A file that is not there yet."""
+        """The address of a file that does not exist yet."""
         while True:
             self._runs += 1
             address = parse_address(self._template.replace("{run}", str(self._runs)))
             if not address.path.exists():
-                # In full, since workers run in another folder.
+                # Absolute, because workers run in another folder.
                 return address.url
 
     def drop(self, address: str) -> None:
@@ -94,13 +94,13 @@ class SqliteBench:
             return bare.drain()
 
     def bare_together(self, jobs: int) -> None:
-        """One writes at a time: two bare loops are no faster than one."""
+        """None: the file has one writer at a time."""
 
     def bare_wake(self, jobs: int) -> None:
         """A file cannot notify."""
 
     def bare_bulk(self, jobs: int, *, with_making: bool) -> float:
-        """executemany, 1,000 rows to a transaction."""
+        """executemany, 1,000 rows per transaction."""
         with self._bare() as bare:
             whole, inserting = bare.insert(jobs)
             return jobs / (whole if with_making else inserting)
@@ -139,7 +139,7 @@ class SqliteBench:
 
     @contextlib.contextmanager
     def hold_snapshot(self, address: str) -> Iterator[None]:
-        """A read transaction, which the write-ahead log cannot be shortened past."""
+        """A read transaction, beyond which the write-ahead log is not shortened."""
         with self._opened(address) as connection:
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM windlass_queues").fetchall()
@@ -152,10 +152,10 @@ class SqliteBench:
         yield Pooler(skip_reason="there is no server")
 
     def counters(self, address: str) -> None:
-        """No server that would count."""
+        """None: there is no server."""
 
     def occupied(self, address: str) -> int:
-        """The database file, after what is in the write-ahead log has come into it."""
+        """The size of the database file after a checkpoint."""
         with self._opened(address) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return parse_address(address).path.stat().st_size

@@ -1,4 +1,4 @@
-"""SQLite with nothing of ours on top: apsw, write-ahead log, `synchronous=FULL`, one connection.
+"""The bare SQLite loop: apsw, write-ahead log, `synchronous=FULL`, one connection.
 
 Table, statements and steps are those of the shared raw benchmark (`sqlite_designs.py`: apsw, FULL, batches of 100,
 settle and claim in one transaction, rows moved to history). Change them there first, or not at all.
@@ -49,11 +49,11 @@ class Bare:
         self._rows(DDL)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._apsw.close()
 
     def insert(self, jobs: int) -> tuple[float, float]:
-        """In bulk, 1,000 to a transaction: seconds with the making of the rows, and without."""
+        """In bulk, 1,000 per transaction: seconds with and without the creation of the rows."""
         began = time.perf_counter()
         rows = self._make(jobs)
         made = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Processes that a bench starts: workers as users run them, watched from outside."""
+"""Processes of a bench: workers as users run them, watched from outside."""
 
 import os
 import subprocess

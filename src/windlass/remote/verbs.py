@@ -33,8 +33,9 @@ from windlass.errors import InvalidOption, QueueNotFound
 from windlass.remote.connection import ThroughServer
 from windlass.server.api.audit import AuditList
 from windlass.server.api.jobs import FoundId, JobList, JobRecord, PayloadList
+from windlass.server.api.live_workers import WorkerList
 from windlass.server.api.queues import Purged, QueueList, QueueRecord, SettingsRecord, settings_record
-from windlass.server.api.stats import JobCount, StatsRecord, WorkerList
+from windlass.server.api.stats import JobCount, StatsRecord
 from windlass.store.records import Counts, JobFilter, Page, WorkerInfo
 
 POLL_SECONDS = 0.5

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
@@ -20,21 +20,32 @@ from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
 from windlass.server.access import Access, serves_host
-from windlass.server.api import actions, audit, enqueue, flows, jobs, queues, schedules, stats, webhooks
+from windlass.server.api import (
+    actions,
+    audit,
+    dead_groups,
+    enqueue,
+    flows,
+    jobs,
+    live_workers,
+    queues,
+    schedules,
+    stats,
+    webhooks,
+)
 from windlass.server.api.estimates import Estimates
 from windlass.server.browser.login import LogIn
-from windlass.server.browser.pages import STYLE, docs_page, html_response
-from windlass.server.browser.session import cookie_of, csrf_of
+from windlass.server.browser.pages import STYLE
 from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
-from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
+from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, refusal, request_id
+from windlass.server.documentation import Endpoint, documentation
 from windlass.server.events import stream
 from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
 from windlass.server.mount.host import Auth, HostAccess, check_auth
 from windlass.server.mount.prefix import ROOT_KEY, PrefixedAnswer, without_prefix
-from windlass.server.openapi import document
-from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
+from windlass.server.operation import PREFIX, Operation, Policy
 from windlass.server.problem import Refused
 from windlass.server.workers import beat, claims, held, settle
 from windlass.server.workers.service import WorkerService, check_lease
@@ -43,6 +54,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
     *actions.OPERATIONS,
     *stats.OPERATIONS,
+    *live_workers.OPERATIONS,
+    *dead_groups.OPERATIONS,
     *jobs.OPERATIONS,
     *flows.OPERATIONS,
     *queues.OPERATIONS,
@@ -62,7 +75,6 @@ STOP_SECONDS = 3.0
 _log = logging.getLogger("windlass.server")
 NOT_ALLOWED = 405
 _CODES = {404: "not_found", NOT_ALLOWED: "method_not_allowed"}
-Endpoint = Callable[[Request], Awaitable[Response]]
 Lifespan = Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]
 
 
@@ -166,7 +178,7 @@ def _application(
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
         *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
-        *_documentation(dispatcher, own_login=own_login),
+        *documentation(dispatcher, OPERATIONS, own_login=own_login),
         Route("/static/windlass.css", _style),
         *more,
     ]
@@ -214,43 +226,6 @@ def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
         return await dispatcher.run(operation, request)
 
     return endpoint
-
-
-def _documentation(dispatcher: Dispatcher, *, own_login: bool) -> list[Route]:
-    described = document(OPERATIONS)
-    text = msgspec.json.encode(described)
-
-    async def for_programs(request: Request) -> Response:
-        root = request.scope.get(ROOT_KEY)
-        found = msgspec.json.encode({**described, "servers": [{"url": root}]}) if root else text
-        return Response(found, headers=SAFE_HEADERS, media_type="application/json")
-
-    async def for_people(request: Request) -> Response:
-        cookie = cookie_of(request) if own_login else None
-        return html_response(docs_page(described, csrf_of(cookie) if cookie else ""))
-
-    return [
-        Route(f"{PREFIX}/openapi.json", _authenticated(dispatcher, for_programs)),
-        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=own_login)),
-    ]
-
-
-def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = False) -> Endpoint:
-    """An endpoint for callers with a token; a browser without one is redirected from a page to the log-in."""
-
-    async def guarded(request: Request) -> Response:
-        try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                await dispatcher.authenticate(request)
-        except Refused as refused:
-            if page and refused.problem.status == 401 and "text/html" in request.headers.get("accept", ""):
-                return RedirectResponse(f"/login?next={request.url.path}", 303, headers=SAFE_HEADERS)
-            return refusal(refused, request_id(request.headers))
-        except (WindlassError, TimeoutError) as error:
-            return answer_problem(error, request_id(request.headers), request)
-        return await endpoint(request)
-
-    return guarded
 
 
 async def _mounted_without_auth(request: Request) -> Response:

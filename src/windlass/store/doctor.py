@@ -1,6 +1,6 @@
-"""What an examination finds: findings for operators, and a census for further checks.
+"""The results of an examination: findings for operators, and a census for further checks.
 
-A store checks its own parts (files, settings, schema). What all stores have (workers, types, queues) it only counts;
+A store checks its own parts (files, settings, schema). It only counts what all stores have (workers, types, queues);
 `observe.doctor` checks the counts.
 """
 
@@ -71,7 +71,7 @@ class Census(msgspec.Struct, frozen=True, kw_only=True):
     oldest: dict[str, Micros]
     """How long the oldest pending job of each queue has waited."""
     recent: Recent
-    """What ended in the last hour."""
+    """Attempts that ended in the last hour."""
 
 
 class Examination(msgspec.Struct, frozen=True):

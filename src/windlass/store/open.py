@@ -89,7 +89,9 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 
 
 def apart(url: str, name: str) -> str | None:
-    """The address of separate tables or keys on the same server; None for a file, or if the address names its own."""
+    """The address of separate tables or keys on the same server; None for a file, or if the address names a schema or
+    prefix.
+    """
     scheme = url.partition(":")[0]
     option = "schema" if scheme in POSTGRES else "prefix" if scheme in REDIS else None
     if option is None or f"{option}=" in url:

@@ -17,7 +17,7 @@ from windlass.worker.handlers.work import Work
 
 
 class RecordedContext(Context):
-    """A Context that records what the handler says, and writes it nowhere."""
+    """A Context that records what the handler reports, and stores nothing."""
 
     def __init__(self, work: "_Recorded") -> None:
         super().__init__(work)
@@ -25,12 +25,12 @@ class RecordedContext(Context):
 
     @property
     def reports(self) -> list[Progress]:
-        """What was passed to `progress`, in order."""
+        """The arguments of `progress`, in order."""
         return self._work.reports
 
     @property
     def lines(self) -> list[str]:
-        """What was passed to `log`, in order."""
+        """The arguments of `log`, in order."""
         return [line.text for line in self._work.lines]
 
     def cancel(self) -> None:
@@ -57,7 +57,7 @@ class _Recorded(Work, eq=False):
         return is_on_loop()
 
     def progress(self, progress: Progress) -> None:
-        """Called by the handler."""
+        """Record the progress that the handler reports."""
         Work.progress(self, progress)
         self.reports.append(progress)
 

@@ -121,7 +121,7 @@ async def acrash_test(app: App, job: NewJob, **options: Unpack[CrashOptions]) ->
 
 
 class _Do(msgspec.Struct, frozen=True):
-    """A call that the test needs; one that forks blocks, and needs a thread without an event loop."""
+    """A call of the test; a call that forks blocks, and needs a thread without an event loop."""
 
     call: Call
     forks: bool = False
@@ -154,7 +154,7 @@ class _CrashTest:
         self._rules = Rules(frozenset(files), visits)
 
     def run(self) -> Calls[CrashReport]:
-        """First without a kill, then one round for each step."""
+        """Run once without a kill, then one round for each step."""
         with tempfile.TemporaryDirectory(prefix="windlass-crash-") as folder:
             yield _Do(partial(make_store, Path(folder)), forks=True)
             steps = yield from self._rounds(Path(folder))

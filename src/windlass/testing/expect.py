@@ -145,13 +145,15 @@ def _arguments(definition: Definition, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def _check_app(app: App) -> None:
-    """Refuse a call without the app, which would take the task for it."""
+    """Refuse a call without the app: the task would be taken for the app."""
     if not isinstance(app, App):
         raise TypeError(f"the first argument is the app under test, not {app!r}")
 
 
 def _ask(app: App, work: Coroutine[Any, Any, T]) -> T:
-    """An answer, also on a running loop; else in this thread if the store can, as a caller's connection may need."""
+    """The answer of a coroutine, also on a running loop; else in this thread if the store can, because a caller's
+    connection may need that.
+    """
     return app._portal().run(work, waits=running_loop() is not None)
 
 

@@ -100,7 +100,7 @@ class InlineRunner:
         """Consecutive waits for a rate's tokens, without a claim."""
 
     async def begin(self) -> None:
-        """Do the steps of a runner before its first claim."""
+        """Prepare like a runner before its first claim."""
         self._store = await self._app._ready()
         self._fire = Fire(self._store, lambda event: None)
         self._group_ends = GroupEnds(self._store.operator, lost_pause=0)

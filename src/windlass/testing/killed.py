@@ -115,7 +115,7 @@ def run_process(app: App, job: NewJob, folder: Path, rules: Rules, kill_at: int 
 
 
 def _run(app: App, job: NewJob, folder: Path, steps: "Steps") -> NoReturn:
-    """All of the forked process."""
+    """The whole program of the forked process."""
     try:
         clock = ManualClock()
         app._store_handle = StoreHandle(lambda: _address(folder), lambda url: open_store(url, clock=clock), clock)
@@ -156,7 +156,7 @@ class Steps:
         os.write(self._pipe, msgspec.json.encode(ended))
 
     def surround(self, app: App) -> None:
-        """Go round every attempt, outside of all other middleware: its lines may be steps too."""
+        """A middleware round every attempt, outside of all others: their lines may be steps too."""
         if self._kill_at is None:
             return
 

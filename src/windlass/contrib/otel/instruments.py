@@ -28,7 +28,7 @@ def measure_jobs(app: App, *, meter_provider: MeterProvider | None = None) -> No
     for family in process_families(want_figures().read()):
         if family.kind == "counter":
             meter.create_observable_counter(_dotted(family.name), [_observer(family.name)], description=family.help)
-    # OpenTelemetry has no histogram that is read: the number of calls and the sum of their times are.
+    # OpenTelemetry has no observable histogram: count and sum of the call times are two counters.
     calls = partial(_call_observations, lambda timing: timing.count)
     meter.create_observable_counter("windlass.store.calls", [calls], description="Calls to the store.")
     times = partial(_call_observations, lambda timing: timing.sum)

@@ -1,51 +1,22 @@
-"""Workers, types, counts, samples, scaling, and groups of dead jobs."""
+"""Counts, samples over time, and one number for scalers."""
 
 import itertools
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from windlass.client.tasks.task import Definition
 from windlass.client.verbs.stats import Step
-from windlass.core.jobs.job import DEFAULT_QUEUE
-from windlass.core.moments import MAX_DURATION, SECOND, to_datetime
+from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.stats.meter import Recent, SumBy
 from windlass.core.stats.scale import Scale, scale
 from windlass.core.stats.timeline import By, Timeline, Times
 from windlass.core.status import Status
-from windlass.core.tokens import Rights
 from windlass.server.api.job_list import CountQuery
 from windlass.server.operation import Answer, Call, OutsideLimits, reads
 from windlass.store.clock import since_boot
-from windlass.store.records import NEWEST, JobEnd, WorkerInfo
 
-MAX_DEAD = 20_000
-"""Dead jobs that are grouped, the newest."""
-GROUPING_SECONDS = 0.7
 COUNT_SECONDS = 5.0
 MAX_COUNT = 100_000
-DEAD_PAGE = 500
-
-
-class WorkerList(msgspec.Struct):
-    """The live workers."""
-
-    workers: list[WorkerInfo]
-
-
-class TypeRecord(msgspec.Struct, kw_only=True):
-    """A task type: how many live workers know it, and the schema of its payload where the server knows the task."""
-
-    type: str
-    workers: int
-    schema: dict[str, Any] | None = None
-
-
-class TypeList(msgspec.Struct):
-    """All types that a live worker or this server knows."""
-
-    types: list[TypeRecord]
 
 
 class StatsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,28 +56,6 @@ class ScaleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queues: tuple[str, ...] = ()
 
 
-class DeadGroup(msgspec.Struct, kw_only=True):
-    """Dead jobs of one type with one kind of error."""
-
-    type: str
-    error: str | None
-    count: int
-    first_at: datetime
-    last_at: datetime
-    message: str | None
-    """Of the newest."""
-    newest: str
-    """The id of the newest."""
-
-
-class DeadGroups(msgspec.Struct):
-    """Groups of dead jobs, the largest first. `complete` is false if there are more dead jobs than were read."""
-
-    groups: list[DeadGroup]
-    read: int
-    complete: bool
-
-
 class JobCountQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A filter, and where counting ends."""
 
@@ -141,38 +90,6 @@ def _within_limits(wanted: dict[str, Any], name: str, limits: frozenset[str]) ->
     if name in wanted:
         return [wanted[name]] if not limits or wanted[name] in limits else []
     return [*sorted(limits)] if limits else [None]
-
-
-async def list_workers(call: Call) -> Answer:
-    """The live workers."""
-    found = await call.app.workers.alist()
-    return Answer(WorkerList([_within(call.caller.rights, each) for each in found if _is_seen(call, each)]))
-
-
-async def list_types(call: Call) -> Answer:
-    """Types, by name."""
-    rights = call.caller.rights
-    workers = [worker for worker in await call.app.workers.alist() if _is_seen(call, worker)]
-    known = {each.type: each for each in call.app.registry if sees_task(rights, each)}
-    names = {type_ for worker in workers for type_ in worker.types} | set(known)
-    return Answer(
-        TypeList(
-            [
-                TypeRecord(
-                    type=type_,
-                    workers=sum(1 for worker in workers if type_ in worker.types),
-                    schema=known[type_].signature.json_schema() if type_ in known else None,
-                )
-                for type_ in sorted(names)
-                if rights.covers_type(type_)
-            ]
-        )
-    )
-
-
-def sees_task(rights: Rights, task: Definition) -> bool:
-    """Whether a token covers the type of a task and its usual queue, and so may see its arguments."""
-    return rights.covers(str(task.defaults.get("queue", DEFAULT_QUEUE)), task.type)
 
 
 async def get_stats(call: Call) -> Answer:
@@ -231,56 +148,8 @@ async def get_scale(call: Call) -> Answer:
     return Answer(scale(seen, await call.app.queues.alist(), chosen))
 
 
-async def group_dead(call: Call) -> Answer:
-    """The newest dead jobs by type and error."""
-    groups: dict[tuple[str, str | None], DeadGroup] = {}
-    operator = (await call.app._ready()).operator
-    read, before, complete, ends = 0, NEWEST, False, since_boot() + GROUPING_SECONDS * SECOND
-    while read < MAX_DEAD and since_boot() < ends and not complete:
-        page = await operator.dead_ends(DEAD_PAGE, before)
-        for end in page:
-            if call.caller.rights.covers(end.queue, end.type):
-                read += 1
-                _add_to_group(groups, end)
-        complete = len(page) < DEAD_PAGE
-        before = (page[-1].at, page[-1].id) if page else before
-    ordered = sorted(groups.values(), key=lambda group: (-group.count, group.type))
-    return Answer(DeadGroups(ordered, read, complete))
-
-
-def _add_to_group(groups: dict[tuple[str, str | None], DeadGroup], end: JobEnd) -> None:
-    """Ends come latest first."""
-    kind, at = end.error.type if end.error else None, to_datetime(end.at)
-    group = groups.get((end.type, kind))
-    if group is not None:
-        group.count, group.first_at = group.count + 1, at
-        return
-    message = end.error.message if end.error else end.reason
-    groups[end.type, kind] = DeadGroup(
-        type=end.type, error=kind, count=1, first_at=at, last_at=at, message=message, newest=end.id
-    )
-
-
-def _is_seen(call: Call, worker: WorkerInfo) -> bool:
-    rights = call.caller.rights
-    in_queues = not rights.queues or any(map(rights.covers_queue, worker.queues))
-    return in_queues and (not rights.types or any(map(rights.covers_type, worker.types)))
-
-
-def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:
-    """A worker without what it does for queues and types that the token does not cover."""
-    if not rights.is_limited:
-        return worker
-    queues = tuple(filter(rights.covers_queue, worker.queues))
-    types = tuple(filter(rights.covers_type, worker.types))
-    return msgspec.structs.replace(worker, queues=queues, types=types, running=0, per_minute=0.0)
-
-
 OPERATIONS = (
     reads("/jobs/count", count_jobs, "How many jobs match", JobCount, JobCountQuery),
-    reads("/workers", list_workers, "List live workers", WorkerList),
-    reads("/types", list_types, "List task types", TypeList),
     reads("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),
     reads("/scale", get_scale, "One number for scalers", Scale, ScaleQuery),
-    reads("/dead/groups", group_dead, "Dead jobs by type and error", DeadGroups),
 )

@@ -3,7 +3,7 @@
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.server.api.actions import NewAction, start_action
-from windlass.server.api.stats import DeadGroup, DeadGroups, group_dead
+from windlass.server.api.dead_groups import DeadGroup, DeadGroups, group_dead
 from windlass.server.dashboard.confirm import Change, confirm
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
 

@@ -8,9 +8,10 @@ import msgspec
 from windlass.core.stats.recent_stats import recent_stats
 from windlass.core.stats.timeline import Point, Timeline
 from windlass.core.status import Status
+from windlass.server.api.live_workers import list_workers
 from windlass.server.api.queues import list_queues
 from windlass.server.api.schedules import list_schedules
-from windlass.server.api.stats import StatsQuery, list_workers
+from windlass.server.api.stats import StatsQuery
 from windlass.server.dashboard.figures.plots import Line, Plot, Window, bars, lines
 from windlass.server.dashboard.numbers import read_stats
 from windlass.server.dashboard.page import Page, Reply, Shown, View

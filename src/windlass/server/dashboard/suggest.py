@@ -8,10 +8,10 @@ from windlass.core.search_text import FIELDS
 from windlass.core.status import Status
 from windlass.server.api.job_list import JobQuery
 from windlass.server.api.jobs import JobList, list_jobs
+from windlass.server.api.live_workers import TypeList, list_types
 from windlass.server.api.queues import QueueList, list_queues
 from windlass.server.api.schedule_records import ScheduleList
 from windlass.server.api.schedules import list_schedules
-from windlass.server.api.stats import TypeList, list_types
 from windlass.server.dashboard.page import Download, Page, Reply, View
 
 MAX_SUGGESTED = 12

@@ -8,7 +8,8 @@ from windlass.core.stats.recent_stats import RecentStats, by_type, recent_stats
 from windlass.core.stats.timeline import Timeline
 from windlass.core.text import cut
 from windlass.errors import InvalidInput
-from windlass.server.api.stats import StatsQuery, list_types, list_workers
+from windlass.server.api.live_workers import list_types, list_workers
+from windlass.server.api.stats import StatsQuery
 from windlass.server.dashboard.figures.plots import Plot
 from windlass.server.dashboard.figures.shapes import Columns, columns
 from windlass.server.dashboard.forms.fields import Field, fields_of, known_task

@@ -7,7 +7,7 @@ import msgspec
 from windlass.core.status import Status
 from windlass.server.api.job_list import JobQuery
 from windlass.server.api.jobs import JobRecord, list_jobs
-from windlass.server.api.stats import list_workers
+from windlass.server.api.live_workers import list_workers
 from windlass.server.dashboard.page import Page, Reply, Shown, View, paged
 from windlass.store.records import WorkerInfo
 

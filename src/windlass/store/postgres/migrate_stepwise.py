@@ -1,7 +1,7 @@
 """Migrations of a profile without transactions for them: statement by statement, each repeatable.
 
-A step is recorded after its last statement. A process that ends in between leaves tables that the next one completes;
-two processes at once do the same work, and repeat a statement that met the other's.
+A step is recorded after its last statement. A process that ends in between leaves tables that the next one completes.
+Two processes at once do the same work, and repeat a statement that collided with the other's.
 """
 
 import asyncio
@@ -111,9 +111,7 @@ def in_cluster(statement: str, buckets: int) -> str:
 
 
 def in_plain(statement: str) -> str:
-    """The statement without the words that only a cluster understands, and with those that only a plain server
-    does.
-    """
+    """The statement without the words for a cluster, and with those for a plain server."""
     return _ORDER.sub("", _GROUP.sub(r"(\1", _SPLIT.sub("", _PLAIN.sub(r"\1", statement))))
 
 

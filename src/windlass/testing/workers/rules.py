@@ -197,7 +197,7 @@ def _lose_replies(stage: Stage, which: Check, most: int) -> list[Exchange]:
 
 
 def _some(found: list[Exchange], which: Check, most: int) -> Check:
-    """Whether an exchange is one of the first `most` that are meant; these are noted."""
+    """A filter that is true for the first `most` matching exchanges, and notes them."""
 
     def is_one(exchange: Exchange) -> bool:
         if len(found) == most or not which(exchange):

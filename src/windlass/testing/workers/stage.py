@@ -1,4 +1,4 @@
-"""The stage of a check: a server on a temporary store, a lossy proxy before it, and the worker that is checked."""
+"""The setup of a check: a server on a temporary store, a lossy proxy before it, and the checked worker."""
 
 import json
 import os
@@ -31,7 +31,7 @@ START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 QUEUE = "check"
 MARK = "WINDLASS_CHECK"
-"""In the environment of the worker, and of all that it starts."""
+"""An environment variable of the worker and of all processes that it starts."""
 
 
 class Broken(Exception):
@@ -39,7 +39,7 @@ class Broken(Exception):
 
 
 class Stage:
-    """Everything that a check uses; ended with it."""
+    """Server, proxy and worker of a check, which end with it."""
 
     def __init__(self, command: Sequence[str], lease: float = LEASE) -> None:
         self._command, self.lease = list(command), lease
@@ -121,7 +121,7 @@ class Stage:
             raise Broken(f"it does not end within {STOP_SECONDS:g} s of SIGTERM") from None
 
     def end_lease(self, worker: str) -> None:
-        """End a worker's lease behind its back, as a server does after a long silence."""
+        """End a worker's lease without its knowledge, as a server does after a long silence."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self._port}/api/v1/claims/end",
             data=json.dumps({"worker": worker}).encode(),
@@ -130,7 +130,7 @@ class Stage:
         urllib.request.urlopen(request).close()
 
     def clear(self) -> None:
-        """Remove what a broken rule left: the worker, its jobs and its lease."""
+        """Remove what a broken rule may have left: the worker, its jobs and its lease."""
         self.kill()
         for job in self.app.jobs.iter(queue=QUEUE):
             if not job.finished:
@@ -170,7 +170,7 @@ class Stage:
         self.until(lambda: self.job(id_).status == "running", "it does not claim a job")
 
     def until(self, look: Callable[[], T], otherwise: str, seconds: float | None = None) -> T:
-        """The result of `look` once it is true; raises Broken if it never is."""
+        """Wait for a true result of `look`, and return it; raises Broken if there is none in time."""
         seconds = PATIENCE + 5 * self.lease if seconds is None else seconds
         end = time.monotonic() + seconds
         while not (found := look()):

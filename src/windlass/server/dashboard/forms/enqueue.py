@@ -13,8 +13,8 @@ from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, UnknownTask, WindlassError
 from windlass.server.api.enqueue import JobReceipt, JobRequest, enqueue_job
 from windlass.server.api.jobs import get_job
+from windlass.server.api.live_workers import TypeRecord, list_types
 from windlass.server.api.requests import IDEMPOTENCY_KEY
-from windlass.server.api.stats import TypeRecord, list_types
 from windlass.server.dashboard.forms.fields import (
     Field,
     as_text,

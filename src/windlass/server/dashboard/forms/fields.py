@@ -11,7 +11,7 @@ from windlass.client.tasks.task import Definition
 from windlass.core.codec import check_json
 from windlass.core.text import cut
 from windlass.errors import InvalidPayload
-from windlass.server.api.stats import sees_task
+from windlass.server.api.live_workers import sees_task
 from windlass.server.dashboard.page import View
 from windlass.server.decode import parse_value
 

@@ -72,7 +72,7 @@ class Access:
         return self if moment is None else Access(self.server, self.seconds, moment)
 
     def urgent(self) -> "Access":
-        """The same for calls that jobs wait for: they leave making plans anew to other calls."""
+        """The same for calls that jobs wait for: they leave replanning to other calls."""
         return Access(self.server, self.seconds, self._until, ends_waits=self._ends_waits, urgent=True)
 
     def ending_waits(self) -> "Access":

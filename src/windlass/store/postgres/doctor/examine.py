@@ -40,7 +40,7 @@ from windlass.store.sql.schedules import all_schedules
 from windlass.store.sql.stats import recent
 
 MAX_COUNTED = 20_000
-"""Per queue, per parked type, of delayed jobs: a check of millions must not take long."""
+"""Jobs counted per queue, per parked type, and of delayed ones: a check of millions must not take long."""
 MAX_RUNNERS = 1000
 
 

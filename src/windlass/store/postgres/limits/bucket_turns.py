@@ -57,7 +57,7 @@ class BucketTurns:
         return rows
 
     async def _take(self, claim: Claim, values: Values, *, wide: bool) -> list[Any]:
-        """Until no other claim is in its way; the last time it goes ahead all the same."""
+        """Claim until no other claim is in the way; the last try goes ahead in any case."""
         rows: list[Any] = []
         for attempt in range(MAX_TURNS + 1):
             began, waited = since_boot(), self.waited

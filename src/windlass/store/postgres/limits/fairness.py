@@ -43,12 +43,12 @@ class _Round(msgspec.Struct):
     after: str = ""
     """The last tenant listed; empty: all."""
     emptied: set[str] = set()
-    """Those of them that had too few jobs since."""
+    """Listed tenants that had too few jobs since."""
     throttle: Throttle = msgspec.field(default_factory=Throttle)
     asked: set[str] = set()
-    """By the current claim."""
+    """Tenants that the current claim has asked for jobs."""
     with_jobs: set[str] = set()
-    """Those that may have more jobs."""
+    """Asked tenants that may have more jobs."""
 
 
 class FairTurns:
@@ -96,7 +96,7 @@ class FairTurns:
 
 
 async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Any]:
-    """Tenants that come short leave the rest to others."""
+    """Take jobs tenant by tenant, by their weights; a tenant without more leaves its share to others."""
     weights, with_jobs = at.search.weights, set(waiting)
     found: list[Any] = []
     taken = Counter[str]()
@@ -134,7 +134,7 @@ class _At(msgspec.Struct, frozen=True):
         """The next jobs of each tenant."""
         if self.claim is not None:
             return await self._claimed(wanted)
-        # Those found before are locked by this claim, so they are found once more.
+        # Candidates found before are locked by this claim, so they are found again.
         counts = {tenant_queue: jobs + before[tenant_queue] for tenant_queue, jobs in wanted.items()}
         found = await self._ask("tenant_candidates", counts)
         if short := self._short(counts, found):
@@ -220,7 +220,7 @@ async def _with_others(turn: _Round, at: _At, most: int) -> list[str]:
 
 
 async def _whole(turn: _Round, at: _At, most: int) -> list[str]:
-    """From where the last list ended, and round."""
+    """List from where the last list ended, to the end and on from the start."""
     start = turn.after + NEXT if turn.after else ""
     listed = await _tenants(at, start, most)
     wrapped = bool(start) and len(listed) < most

@@ -73,7 +73,7 @@ class LimitedAttempt:
         return await self._from(db, limits, room)
 
     async def _limits_in_turn(self, db: Db, values: dict[str, Any]) -> QueueLimits | None:
-        """None: the queue is paused. With buckets, once no other claim has the queue's lock.
+        """The limits of the queue; None: it is paused. With buckets, waits until no other claim has the queue's lock.
 
         For a bounded time: without the lock only the order is looser.
         """
@@ -167,7 +167,7 @@ class LimitedAttempt:
         return Search(self._asked.queue, self._asked.request.types, places, limits.weights)
 
     async def _take_at_once(self, db: Db, search: Search, jobs: int, *, fair: bool) -> list[Any]:
-        """Without candidates, where nothing has to be decided about each."""
+        """Claim without candidates, where nothing has to be decided about each job."""
         if not fair:
             return await self._take_best(db, search, jobs)
         claim = (self._asked.request.runner, self._asked.request.claim)
@@ -179,7 +179,7 @@ class LimitedAttempt:
         return rows
 
     async def _take_best(self, db: Db, search: Search, jobs: int) -> list[Any]:
-        """In one statement, where no tokens are needed."""
+        """Claim in one statement, where no tokens are needed."""
         numbers = {"runner": self._asked.request.runner, "claim": self._asked.request.claim}
         rows = await db.rows("claim_best", {**numbers, **self._values(search, jobs)})
         if len(rows) < jobs and self._cursors.may_sweep():

@@ -50,7 +50,7 @@ class LimitedClaims:
         return Outcome(rows, shrunk=outcome.shrunk) if rows else outcome
 
     async def _granted(self, access: Access, asked: Asked) -> Outcome:
-        """After admission of waiting jobs, and with as large a quota as there is."""
+        """Try, after the admission of waiting jobs and with a larger quota if needed."""
         outcome = await self._try(access, asked, Leave(admit=True, ask=True))
         if outcome.admit:
             await self._key_queues.admit(access, asked.limit, self.farthest(asked.queue) + 1)

@@ -114,7 +114,7 @@ async def ask_for_slots(access: Access, queue: str, runner: str, slots: int) -> 
 
 
 async def _give(db: Db, queue: str, runner: str, slots: int) -> int | None:
-    """None: another process assigns quotas at this moment."""
+    """Give slots; None: another process assigns quotas at this moment."""
     here = {"queue": queue, "runner": runner}
     locked = await db.rows("lock_limit", here)
     if not locked:

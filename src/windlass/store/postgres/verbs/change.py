@@ -56,7 +56,7 @@ async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | No
 
 
 def _changed(at: JobState, wanted: JobChange, now: Micros) -> tuple[Timing, int | None]:
-    """Its timing and its slot of the concurrency key after the change."""
+    """Its timing and key slot after the change."""
     after = reschedule(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
     key_slot = key_slot_after(at.key_slot, after, wanted, moves=wanted.queue not in (None, at.queue))
     return or_waiting_for_key(after, at.concurrency_key, key_slot), key_slot

@@ -53,8 +53,8 @@ async def cancel_with_dependents(db: Db, reasons: Mapping[JobId, str]) -> None:
 
 
 async def _cancel_below(db: Db, ended: Mapping[JobId, Status], reasons: Mapping[JobId, str]) -> int:
-    """Cancel these waiting jobs, and what waits for jobs that ended so to complete; release what waits for the end of
-    one of them. Returns how many may run now.
+    """Cancel these waiting jobs and those that wait for an ended job to complete; release those that wait for its end
+    only. Returns how many may run now.
     """
     if not ended:
         return 0

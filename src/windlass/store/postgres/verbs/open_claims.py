@@ -9,7 +9,8 @@ ClaimKey = tuple[str, int]
 SHARE = 4
 """A row is shortened when 3/4 of its jobs have ended, so that each job is read at most twice for it."""
 MAX_JOBS = 100_000
-"""Jobs that are kept. More are not in one process: they were ended by others, as those of REST workers can be."""
+"""Maximum of remembered jobs. One process has fewer: more were ended by other processes, like those of REST workers.
+"""
 
 
 class OpenClaims:

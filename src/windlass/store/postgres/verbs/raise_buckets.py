@@ -1,4 +1,4 @@
-"""raise_buckets: more buckets for a store that works.
+"""raise_buckets: more buckets for a store in use.
 
 Rows for the new buckets come first, and only then the function that puts jobs there: an enqueue finds what it needs.
 Jobs stay where they are. Each statement can be repeated after a crash.

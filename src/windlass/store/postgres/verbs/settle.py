@@ -69,7 +69,7 @@ async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[li
 
 
 async def _after(access: Access, rest: Sequence[Settlement], *, doubtful: bool) -> list[Settled]:
-    """The others. If they fail, completions before them are done: the outcome is not nothing."""
+    """Settle the others. If that fails, completions before are done: the error says that something may be done."""
     try:
         return await access.ending_waits().write(lambda db: _settle_others(db, rest))
     except StoreUnavailable as error:

@@ -37,8 +37,8 @@ class QueueErrors(list[StoreUnavailable]):
 
 _PASSING = {
     "BUSY": "a script of another user runs for too long on this server",
-    "CLUSTERDOWN": "a part of the cluster has no master; it is waited for",
-    "LOADING": "the server reads its file and will soon be there",
+    "CLUSTERDOWN": "a part of the cluster has no master yet; calls are repeated",
+    "LOADING": "the server is loading its file, and answers when that is done",
     "MASTERDOWN": "this is a replica that has lost its master",
     "MISCONF": "the server cannot write its file: is the disk full?",
     "NOREPLICAS": "the server has fewer good replicas than min-replicas-to-write",
@@ -51,7 +51,7 @@ _PASSING = {
 """Errors that pass, by the beginning or a part of their message. The server did nothing: no script that has written
 anything gets one of these."""
 
-_NO_RIGHT = "this user may not; see the recipe for a user in the guide to Redis"
+_NO_RIGHT = "this user lacks a right; see the recipe for a user in the guide to Redis"
 _LASTING = {
     "CROSSSLOT": "the server is a cluster; write redis+cluster://",
     "MOVED": "the server is a node of a cluster; write redis+cluster://",
@@ -61,7 +61,7 @@ _LASTING = {
     "The user executing the script": _NO_RIGHT,
     "WRONGPASS": "check user and password in the address",
     "invalid username-password": "check user and password in the address",
-    "unknown command": "is it a Redis that you may use so? A Sentinel is redis+sentinel://, a server redis://",
+    "unknown command": "is it a Redis server? The address of a Sentinel begins with redis+sentinel://",
     "cluster support disabled": "this server is no cluster; write redis:// instead of redis+cluster://",
 }
 

@@ -179,7 +179,7 @@ def queues_lost(shown: str, queues: Sequence[str]) -> StoreUnavailable:
     """Queues of a live store are missing. The next call creates them again."""
     return StoreUnavailable(
         f"{shown}: the queues {', '.join(queues)} were here and are gone, with all of their jobs: was their server "
-        "emptied, or did a replica take over that had not heard of them?"
+        "emptied, or did a replica without them take over?"
     )
 
 

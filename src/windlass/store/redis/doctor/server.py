@@ -77,11 +77,11 @@ def _flushing(policy: str | None) -> Finding:
         return ok("durability", "an accepted job is flushed to the disk (appendfsync always)")
     if policy == "everysec":
         says = "a crash of the machine may lose the accepted jobs of the last second or two (appendfsync everysec)"
-        return note("durability", says, "appendfsync always, if that must not be: each call then waits for the disk")
+        return note("durability", says, "to prevent that, set appendfsync always: each call then waits for the disk")
     if policy == "no":
         says = "a crash of the machine may lose the accepted jobs of the last half minute (appendfsync no)"
         return warning("durability", says, "set appendfsync everysec or always")
-    return note("durability", "appendonly yes; how often it is flushed, this user may not know (CONFIG GET)")
+    return note("durability", "appendonly yes; this user may not read how often it is flushed (CONFIG GET)")
 
 
 def check_memory(info: Info, address: Address) -> Iterator[Finding]:

@@ -125,7 +125,7 @@ def file_system_of(folder: Path, mounts: Path) -> str | None:
 
 def copy_rights(target: Path | int, model: Path) -> None:
     """Give a file of ours the rights of another, as SQLite does for its log; root also the owner."""
-    with contextlib.suppress(OSError):  # there is no such model yet, or we may not
+    with contextlib.suppress(OSError):  # the model does not exist yet, or this user may not change rights
         found, ours = os.stat(model), os.stat(target)
         if os.geteuid() == 0 and (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
             os.chown(target, found.st_uid, found.st_gid)

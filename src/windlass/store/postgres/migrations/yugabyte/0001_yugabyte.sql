@@ -8,8 +8,8 @@
 -- that table in ../0001_initial.sql, AFTER id for those behind the id; SPLIT AT BUCKETS for a split point between each two
 -- buckets. A plain PostgreSQL gets this without HASH, ASC and SPLIT.
 
--- Where admission begins: no job of a bucket is scheduled before `due`. One row per bucket, which says that there is one. Before
--- the function that puts jobs there: of two processes with different numbers one may end in between.
+-- Where admission begins: no job of a bucket is scheduled before `due`. Its rows say which buckets exist. Created before the
+-- function that puts jobs into buckets: of two processes with different numbers of them one may end in between.
 CREATE TABLE IF NOT EXISTS windlass.due_watermark (
     bucket smallint NOT NULL,
     due    bigint NOT NULL,
@@ -152,7 +152,7 @@ CREATE TABLE IF NOT EXISTS windlass.dirty_keys (
     PRIMARY KEY (queue HASH, tx ASC, part ASC)
 );
 
--- What is as in ../0001_initial.sql.
+-- Tables that differ from ../0001_initial.sql in their keys only.
 CREATE TABLE IF NOT EXISTS windlass.idempotency_keys (COLUMNS OF idempotency_keys, PRIMARY KEY (queue ASC, hash ASC));
 CREATE INDEX IF NOT EXISTS idempotency_keys_until ON windlass.idempotency_keys (until ASC) WHERE until IS NOT NULL;
 CREATE TABLE IF NOT EXISTS windlass.notes (COLUMNS OF notes, PRIMARY KEY (job HASH));
