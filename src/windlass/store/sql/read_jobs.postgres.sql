@@ -12,10 +12,12 @@ SELECT place.queue, 'pending', sum(found.jobs)::bigint
 FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT (
         SELECT count(*) FROM windlass.jobs
-        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending'
+        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+        AND rank >= place.rank AND stage = 'pending'
     ) - (
         SELECT count(*) FROM running
-        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank
+        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+        AND rank >= place.rank
     ) AS jobs OFFSET 0
 ) AS found
 GROUP BY place.queue HAVING sum(found.jobs) <> 0

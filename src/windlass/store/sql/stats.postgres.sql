@@ -46,17 +46,20 @@ WHERE excluded.observations > kept.observations
 -- joined to a list: they are added in code, which is faster than here.
 SELECT min(interval_start), CASE :by::text WHEN 'queue' THEN queue ELSE '' END AS one_queue,
     CASE :by::text WHEN 'type' THEN type ELSE '' END AS one_type,
-    sum(completed)::bigint, sum(failed)::bigint, sum(dead)::bigint, sum(cancelled)::bigint, sum(snoozed)::bigint, sum(crashed)::bigint,
+    sum(completed)::bigint, sum(failed)::bigint, sum(dead)::bigint, sum(cancelled)::bigint, sum(snoozed)::bigint,
+    sum(crashed)::bigint,
     '[' || string_agg(wait, ',') || ']', '[' || string_agg(run, ',') || ']', count(*)
 FROM windlass.meters
-WHERE interval_start >= :since::bigint AND (:queue::text IS NULL OR queue = :queue::text) AND (:type::text IS NULL OR type = :type::text)
+WHERE interval_start >= :since::bigint AND (:queue::text IS NULL OR queue = :queue::text)
+AND (:type::text IS NULL OR type = :type::text)
 GROUP BY one_queue, one_type, interval_start >= :fresh::bigint
 
 -- name: summed_samples
 -- The samples of each step as one for each queue, for each type, or for all.
 SELECT interval_start, CASE :by::text WHEN 'queue' THEN queue ELSE '' END AS one_queue,
     CASE :by::text WHEN 'type' THEN type ELSE '' END AS one_type,
-    sum(completed)::bigint, sum(failed)::bigint, sum(dead)::bigint, sum(cancelled)::bigint, sum(snoozed)::bigint, sum(crashed)::bigint,
+    sum(completed)::bigint, sum(failed)::bigint, sum(dead)::bigint, sum(cancelled)::bigint, sum(snoozed)::bigint,
+    sum(crashed)::bigint,
     '[' || coalesce(string_agg(wait, ',') FILTER (WHERE :times::text IN ('both', 'wait')), '') || ']',
     '[' || coalesce(string_agg(run, ',') FILTER (WHERE :times::text IN ('both', 'run')), '') || ']'
 FROM windlass.samples

@@ -12,7 +12,8 @@ ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
 -- name: samples
 -- Of one queue, one type or all; and the rows with the name '', which show which steps were sampled.
 SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed,
-    CASE WHEN :times::text IN ('both', 'wait') THEN wait ELSE '{}' END, CASE WHEN :times::text IN ('both', 'run') THEN run ELSE '{}' END
+    CASE WHEN :times::text IN ('both', 'wait') THEN wait ELSE '{}' END,
+    CASE WHEN :times::text IN ('both', 'run') THEN run ELSE '{}' END
 FROM windlass.samples
 WHERE step = :step AND interval_start >= :since AND interval_start < :until
     AND (:queue::text IS NULL OR queue IN ('', :queue::text)) AND (:type::text IS NULL OR type IN ('', :type::text))

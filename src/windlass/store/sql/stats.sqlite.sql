@@ -8,7 +8,8 @@ ON CONFLICT (interval_start, queue, type) DO NOTHING
 -- Histograms are added in code.
 SELECT interval_start, queue, meter.type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
 FROM json_each(:rows) AS wanted CROSS JOIN windlass_meters AS meter
-ON interval_start = wanted.value ->> 'interval_start' AND queue = wanted.value ->> 'queue' AND meter.type = wanted.value ->> 'type'
+ON interval_start = wanted.value ->> 'interval_start' AND queue = wanted.value ->> 'queue'
+AND meter.type = wanted.value ->> 'type'
 
 -- name: set_meters
 UPDATE windlass_meters AS meter SET
@@ -22,7 +23,8 @@ WHERE interval_start = new.value ->> 'interval_start' AND queue = new.value ->> 
 -- Unless the stored sample counts as much: a sample made again from fewer parts is wrong.
 INSERT INTO windlass_samples
     (step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
-SELECT value ->> 'step', value ->> 'interval_start', value ->> 'queue', value ->> 'type', value ->> 'completed', value ->> 'failed',
+SELECT value ->> 'step', value ->> 'interval_start', value ->> 'queue', value ->> 'type', value ->> 'completed',
+    value ->> 'failed',
     value ->> 'dead', value ->> 'cancelled', value ->> 'snoozed', value ->> 'crashed', value ->> 'wait', value ->> 'run'
 FROM json_each(:rows) WHERE true
 ON CONFLICT (step, interval_start, queue, type) DO UPDATE SET

@@ -6,7 +6,8 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+            AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             LIMIT :max_ahead::bigint
         ) AS job
         WHERE place.queue = :queue::text AND place.sort_priority < :sort_priority::integer LIMIT :max_ahead::bigint
@@ -14,7 +15,8 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+            AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
@@ -23,7 +25,9 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue COLLATE "C" = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
+            WHERE queue COLLATE "C" = place.queue
+            AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+            AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
             AND rank >= place.rank AND stage = 'pending' AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
@@ -32,7 +36,8 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+            AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             AND id <> :id::uuid
             LIMIT :max_ahead::bigint
         ) AS job
@@ -65,18 +70,21 @@ SELECT
 -- name: waiting_tenants
 -- Tenants with pending jobs at one priority of a fair queue, from tenant to tenant in the index, above the watermark.
 WITH RECURSIVE bottom AS MATERIALIZED (
-    SELECT min(rank) AS rank FROM windlass.watermarks WHERE :fair::boolean AND queue = :queue::text AND sort_priority = :sort_priority::integer
+    SELECT min(rank) AS rank FROM windlass.watermarks
+    WHERE :fair::boolean AND queue = :queue::text AND sort_priority = :sort_priority::integer
 ), walk (tenant_queue, n) AS (
     SELECT (
         SELECT tenant_queue FROM windlass.jobs
-        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer
+        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending'
+        AND queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer
         AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
     ), 1 FROM bottom
     UNION ALL
     SELECT (
         SELECT tenant_queue FROM windlass.jobs
-        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer
+        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending'
+        AND queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer
         AND tenant_queue > walk.tenant_queue AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
     ), n + 1 FROM walk CROSS JOIN bottom WHERE walk.tenant_queue IS NOT NULL AND n < :max_tenants::integer

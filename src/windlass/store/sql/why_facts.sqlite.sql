@@ -13,7 +13,8 @@ SELECT
     )),
     (SELECT count(*) FROM (
         SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_tenant_queue
-        WHERE :fair AND tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue AND sort_priority = :sort_priority AND tenant_queue = :tenant_queue
+        WHERE :fair AND tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue
+        AND sort_priority = :sort_priority AND tenant_queue = :tenant_queue
         AND (rank, id) < (:rank, :id) LIMIT :max_ahead
     )),
     (SELECT count(*) FROM (
@@ -50,7 +51,8 @@ WITH RECURSIVE walk (tenant_queue, n) AS (
     UNION ALL
     SELECT (
         SELECT tenant_queue FROM windlass_jobs INDEXED BY windlass_jobs_tenant_queue
-        WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue AND sort_priority = :sort_priority AND tenant_queue > walk.tenant_queue
+        WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue AND sort_priority = :sort_priority
+        AND tenant_queue > walk.tenant_queue
         ORDER BY tenant_queue LIMIT 1
     ), n + 1 FROM walk WHERE walk.tenant_queue IS NOT NULL AND n < :max_tenants
 )

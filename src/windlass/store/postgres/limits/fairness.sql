@@ -1,11 +1,13 @@
 -- name: tenant_candidates
 -- Lock the next pending jobs of some tenants at one priority of a fair queue, from the cursors or the watermark on.
-SELECT job./*plain*/ctid/*end*//*yugabyte id*/::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
+SELECT job./*plain*/ctid/*end*//*yugabyte id*/::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue,
+    coalesce(job.rate_cost, 1) AS cost,
     job.concurrency_key, job.key_rate
 FROM unnest(:tenant_queues::text[], :ranks::bigint[], :ids::uuid[], :counts::integer[]) AS turn (tenant_queue, rank, id, jobs)
 CROSS JOIN LATERAL (
     SELECT /*plain*/pending.ctid,/*end*/ pending.* FROM windlass.jobs AS pending
-    WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer AND pending.tenant_queue = turn.tenant_queue
+    WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer
+    AND pending.tenant_queue = turn.tenant_queue
     AND (pending.rank, pending.id) > (turn.rank, turn.id) AND pending.stage = 'pending' AND pending.status = 'pending'
     AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
     ORDER BY pending.rank, pending.id LIMIT turn.jobs FOR UPDATE SKIP LOCKED
@@ -26,7 +28,8 @@ WITH moment AS MATERIALIZED (
             AS turn (tenant_queue, rank, id, jobs)
         CROSS JOIN LATERAL (
             SELECT /*plain*/pending.ctid/*end*//*yugabyte pending.id*/ AS at FROM windlass.jobs AS pending
-            WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer AND pending.tenant_queue = turn.tenant_queue
+            WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer
+            AND pending.tenant_queue = turn.tenant_queue
             AND (pending.rank, pending.id) > (turn.rank, turn.id) AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             ORDER BY pending.rank, pending.id LIMIT turn.jobs FOR UPDATE SKIP LOCKED
@@ -47,14 +50,16 @@ SELECT * FROM taken
 WITH RECURSIVE waiting (tenant_queue, n) AS (
     (
         SELECT tenant_queue, 1 FROM windlass.jobs
-        WHERE queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer AND stage = 'pending' AND status = 'pending' AND tenant_queue IS NOT NULL
+        WHERE queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer AND stage = 'pending'
+        AND status = 'pending' AND tenant_queue IS NOT NULL
         AND tenant_queue >= :from::text
         ORDER BY tenant_queue, rank, id LIMIT 1
     )
     UNION ALL
     SELECT (
         SELECT job.tenant_queue FROM windlass.jobs AS job
-        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer AND job.stage = 'pending' AND job.status = 'pending'
+        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer
+        AND job.stage = 'pending' AND job.status = 'pending'
         AND job.tenant_queue IS NOT NULL AND job.tenant_queue > waiting.tenant_queue
         ORDER BY job.tenant_queue, job.rank, job.id LIMIT 1
     ), n + 1
@@ -69,14 +74,16 @@ WITH RECURSIVE waiting (tenant_queue, until) AS (
     SELECT first.tenant_queue, gap.until FROM unnest(:starts::text[], :ends::text[]) AS gap (start, until)
     CROSS JOIN LATERAL (
         SELECT job.tenant_queue FROM windlass.jobs AS job
-        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer AND job.stage = 'pending' AND job.status = 'pending'
+        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer
+        AND job.stage = 'pending' AND job.status = 'pending'
         AND job.tenant_queue IS NOT NULL AND job.tenant_queue >= gap.start AND job.tenant_queue < gap.until
         ORDER BY job.tenant_queue, job.rank, job.id LIMIT 1
     ) AS first
     UNION ALL
     SELECT next.tenant_queue, waiting.until FROM waiting CROSS JOIN LATERAL (
         SELECT job.tenant_queue FROM windlass.jobs AS job
-        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer AND job.stage = 'pending' AND job.status = 'pending'
+        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer
+        AND job.stage = 'pending' AND job.status = 'pending'
         AND job.tenant_queue IS NOT NULL AND job.tenant_queue > waiting.tenant_queue AND job.tenant_queue < waiting.until
         ORDER BY job.tenant_queue, job.rank, job.id LIMIT 1
     ) AS next

@@ -33,7 +33,8 @@ WITH taken AS (
     FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
         SELECT (array_agg(id))[1] AS first, array_agg(coalesce(key_limit, 1)) AS limits FROM (
             SELECT id, key_limit FROM windlass.jobs
-            WHERE queue = :queue::text AND concurrency_key = touched.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+            WHERE queue = :queue::text AND concurrency_key = touched.key AND status || '' = 'blocked'
+            AND reason = 'waits for its concurrency key'
             ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT 2
         ) AS two HAVING count(*) > 0
     ) AS head
@@ -47,14 +48,17 @@ WITH taken AS (
     FROM held WHERE most > cardinality(key_slots)
 ), locked AS MATERIALIZED (
     SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
-        SELECT /*plain*/ctid/*end*//*yugabyte id*/ AS at, id, sort_priority, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
+        SELECT /*plain*/ctid/*end*//*yugabyte id*/ AS at, id, sort_priority, rank, key_limit, key_strict, key_rate,
+            CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
         FROM windlass.jobs
-        WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+        WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked'
+        AND reason = 'waits for its concurrency key'
         ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
     ) AS job
 ), judged AS MATERIALIZED (
     -- Each by its own limit, as core/flow/key_slots.py has it: up to the first whose limit is reached.
-    SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth, CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS key_slot,
+    SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth,
+        CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS key_slot,
         bool_and(cardinality(key_slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
     FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered
 ), next AS MATERIALIZED (
@@ -65,7 +69,8 @@ WITH taken AS (
         SELECT key, looked, 0 AS got, 0 AS fit, 0 AS found, CASE WHEN looked = 1 THEN 1 ELSE (
             SELECT count(*) FROM (
                 SELECT FROM windlass.jobs
-                WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+                WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked'
+                AND reason = 'waits for its concurrency key'
                 ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked
             ) AS waiting
         ) END AS seen
@@ -86,7 +91,8 @@ WITH taken AS (
     UPDATE windlass.jobs AS job
     SET status = 'pending', reason = NULL, key_slot = next.key_slot, updated_at = :now,
         rank = greatest(:now, :beyond::bigint, (
-            SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+            SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f
+            WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
         )),
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
     -- By the row's place in the table: it is locked, so it stays there.
@@ -101,7 +107,8 @@ SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(
 WITH RECURSIVE page AS (
     (
         SELECT queue, concurrency_key AS key, 1 AS place FROM windlass.jobs
-        WHERE status || '' = 'blocked' AND reason = 'waits for its concurrency key' AND (queue, concurrency_key) > (:queue::text, :key::text)
+        WHERE status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+        AND (queue, concurrency_key) > (:queue::text, :key::text)
         ORDER BY queue, concurrency_key LIMIT 1
     )
     UNION ALL

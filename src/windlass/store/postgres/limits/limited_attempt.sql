@@ -12,7 +12,8 @@ WITH /*yugabyte locked AS MATERIALIZED (
     WHERE queue = :queue::text AND runner = :runner::text AND (SELECT max_concurrency FROM queue) IS NOT NULL
     FOR NO KEY UPDATE SKIP LOCKED
 ), place AS MATERIALIZED (
-    SELECT sort_priority, /*plain*/rank, returns/*end*//*yugabyte min(rank) AS rank, sum(returns) AS returns*/ FROM windlass.watermarks
+    SELECT sort_priority, /*plain*/rank, returns/*end*//*yugabyte min(rank) AS rank, sum(returns) AS returns*/
+    FROM windlass.watermarks
     WHERE queue = :queue::text /*yugabyte GROUP BY sort_priority */ ORDER BY sort_priority
 )
 SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::text) AS leased,
@@ -105,7 +106,8 @@ WITH moment AS MATERIALIZED (
         :keys::text[], :credits::bigint[], :periods::bigint[], :fillings::bigint[]
     ) AS after (key, credit, period, filling)
     ON CONFLICT (queue, key) DO UPDATE SET credit = excluded.credit, period = excluded.period,
-        at = greatest(token_bucket.at, excluded.at), full_at = greatest(token_bucket.at, excluded.at) + excluded.full_at - excluded.at
+        at = greatest(token_bucket.at, excluded.at),
+        full_at = greatest(token_bucket.at, excluded.at) + excluded.full_at - excluded.at
 ), put_off AS (
     UPDATE windlass.jobs AS job
     SET status = 'scheduled', reason = 'rate limit of its key', run_at = moment.now + off.delay,
@@ -116,7 +118,8 @@ WITH moment AS MATERIALIZED (
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
         claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
-    WHERE /*plain*/ctid = ANY(:places::text[]::tid[])/*end*//*yugabyte id = ANY(:places::text[]::uuid[])*/ AND EXISTS (SELECT 1 FROM moment)
+    WHERE /*plain*/ctid = ANY(:places::text[]::tid[])/*end*//*yugabyte id = ANY(:places::text[]::uuid[])*/
+    AND EXISTS (SELECT 1 FROM moment)
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
         snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
         parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,

@@ -57,7 +57,8 @@ WITH portion AS MATERIALIZED (
 ), seen AS MATERIALIZED (
     SELECT queue, sort_priority, returns, rank AS watermark, least(:rank::bigint, (
         SELECT job.rank FROM windlass.jobs AS job
-        WHERE job.queue = portion.queue AND job.sort_priority = portion.sort_priority AND job.stage = 'pending' AND job.status = 'pending'
+        WHERE job.queue = portion.queue AND job.sort_priority = portion.sort_priority AND job.stage = 'pending'
+        AND job.status = 'pending'
             AND job.rank >= portion.rank
         ORDER BY job.rank, job.id LIMIT 1
     )) AS rank
@@ -81,12 +82,14 @@ FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priorit
 -- dead entries below, so it runs rarely.
 WITH RECURSIVE place AS (
     (
-        SELECT queue, sort_priority, rank FROM windlass.jobs WHERE stage = 'pending' AND status = 'pending' ORDER BY queue, sort_priority, rank, id LIMIT 1
+        SELECT queue, sort_priority, rank FROM windlass.jobs
+        WHERE stage = 'pending' AND status = 'pending' ORDER BY queue, sort_priority, rank, id LIMIT 1
     )
     UNION ALL
     SELECT next.queue, next.sort_priority, next.rank FROM place CROSS JOIN LATERAL (
         SELECT job.queue, job.sort_priority, job.rank FROM windlass.jobs AS job
-        WHERE job.stage = 'pending' AND job.status = 'pending' AND (job.queue, job.sort_priority) > (place.queue, place.sort_priority)
+        WHERE job.stage = 'pending' AND job.status = 'pending'
+        AND (job.queue, job.sort_priority) > (place.queue, place.sort_priority)
         ORDER BY job.queue, job.sort_priority, job.rank, job.id LIMIT 1
     ) AS next
 )

@@ -19,7 +19,8 @@ WITH activity AS MATERIALIZED (
     ) AS due FROM activity
 ), kept AS MATERIALIZED (
     SELECT runner FROM windlass.leases
-    WHERE runner = ANY (:runners::text[]) AND expires_at > coalesce(:moment::bigint, :now) /*yugabyte - :skew */ AND NOT (SELECT due FROM due)
+    WHERE runner = ANY (:runners::text[]) AND expires_at > coalesce(:moment::bigint, :now) /*yugabyte - :skew */
+    AND NOT (SELECT due FROM due)
     ORDER BY runner FOR UPDATE
 ), renewed AS (
     UPDATE windlass.leases
@@ -44,7 +45,8 @@ ORDER BY job.id
 
 -- name: lease_activity
 -- The last renewal, the time, and the length of the shortest lease, including one about to be opened. Without a lock.
-SELECT (SELECT at FROM windlass.lease_activity WHERE one = 1), :now, least(:length::bigint, (SELECT min(length) FROM windlass.leases))
+SELECT (SELECT at FROM windlass.lease_activity WHERE one = 1), :now,
+    least(:length::bigint, (SELECT min(length) FROM windlass.leases))
 
 -- name: add_lease_activity
 INSERT INTO windlass.lease_activity (one, at, seen_at, graced_until) VALUES (1, :now, :now, :now) ON CONFLICT (one) DO NOTHING
@@ -73,4 +75,5 @@ UPDATE windlass.leadership SET expires_at = :moment::bigint WHERE expires_at > :
 
 -- name: set_lease_activity
 -- Silence up to this moment is forgiven. The caller has locked the row.
-UPDATE windlass.lease_activity SET at = :moment::bigint, seen_at = :moment::bigint, graced_until = :graced_until::bigint WHERE one = 1
+UPDATE windlass.lease_activity SET at = :moment::bigint, seen_at = :moment::bigint,
+    graced_until = :graced_until::bigint WHERE one = 1

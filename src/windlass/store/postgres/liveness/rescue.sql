@@ -1,13 +1,15 @@
 -- name: lapsed
 -- Whether a lease has lapsed, whether leases may be in their grace, for how long no process has reached the store,
 -- and the time. Without a lock.
-SELECT EXISTS (SELECT FROM windlass.leases WHERE expires_at <= clock.now /*yugabyte - :skew */), coalesce(clock.now <= activity.graced_until, false),
+SELECT EXISTS (SELECT FROM windlass.leases WHERE expires_at <= clock.now /*yugabyte - :skew */),
+    coalesce(clock.now <= activity.graced_until, false),
     coalesce(clock.now - greatest(activity.at, activity.seen_at), 0), clock.now
 FROM (SELECT :now AS now) AS clock LEFT JOIN windlass.lease_activity AS activity ON activity.one = 1
 
 -- name: note_lease_check
 -- Note a search for lapsed leases; skipped if the row is locked.
-UPDATE windlass.lease_activity SET seen_at = :now WHERE one = (SELECT one FROM windlass.lease_activity WHERE one = 1 FOR UPDATE SKIP LOCKED)
+UPDATE windlass.lease_activity SET seen_at = :now
+WHERE one = (SELECT one FROM windlass.lease_activity WHERE one = 1 FOR UPDATE SKIP LOCKED)
 
 -- name: drop_lapsed
 -- Delete lapsed leases: their runners can claim nothing from here on. Locked ones are being renewed or deleted.
@@ -70,7 +72,8 @@ LIMIT :limit::integer
 DELETE FROM windlass.claims WHERE /*plain*/ctid/*end*//*yugabyte part*/ = ANY (ARRAY(
     SELECT over./*plain*/ctid/*end*//*yugabyte part*/ FROM windlass.claims AS over WHERE over.runner > '' AND NOT EXISTS (
         SELECT FROM windlass.jobs AS job
-        WHERE job.id = ANY (over.jobs) AND job.claim = over.claim AND job.worker = over.runner AND job.status || '' = 'running' OFFSET 0
+        WHERE job.id = ANY (over.jobs) AND job.claim = over.claim AND job.worker = over.runner
+        AND job.status || '' = 'running' OFFSET 0
     )
     FOR UPDATE SKIP LOCKED
 ))

@@ -7,7 +7,8 @@
 WITH start AS MATERIALIZED (
     SELECT due FROM windlass.due_watermark WHERE one = 1
 ), due AS MATERIALIZED (
-    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key, concurrency_key IS NOT NULL AND key_slot IS NULL AS in_line
+    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key,
+        concurrency_key IS NOT NULL AND key_slot IS NULL AS waits_for_key
     FROM windlass.jobs
     WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM start) AND run_at <= :now
     ORDER BY run_at, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
@@ -30,12 +31,12 @@ WITH start AS MATERIALIZED (
 ), lowered AS (
     UPDATE windlass.watermarks AS watermark SET rank = least(watermark.rank, back.rank), returns = watermark.returns + 1
     FROM (
-        SELECT queue, sort_priority, min(rank) AS rank FROM due WHERE reason = 'rate limit of its key' AND NOT in_line
+        SELECT queue, sort_priority, min(rank) AS rank FROM due WHERE reason = 'rate limit of its key' AND NOT waits_for_key
         GROUP BY queue, sort_priority ORDER BY queue, sort_priority
     ) AS back
     WHERE watermark.queue = back.queue AND watermark.sort_priority = back.sort_priority
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM due WHERE in_line
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM due WHERE waits_for_key
 ), taken AS MATERIALIZED (
     SELECT count(*) AS jobs FROM due
 ), last AS MATERIALIZED (
@@ -60,7 +61,8 @@ SELECT name, ageing FROM windlass.queues WHERE ageing IS NOT NULL
 WITH level AS MATERIALIZED (
     SELECT watermark.sort_priority, watermark.rank FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
-        WHERE job.queue = :queue::text AND job.sort_priority = watermark.sort_priority AND job.stage = 'pending' AND job.status = 'pending' AND job.rank >= watermark.rank
+        WHERE job.queue = :queue::text AND job.sort_priority = watermark.sort_priority AND job.stage = 'pending'
+        AND job.status = 'pending' AND job.rank >= watermark.rank
         LIMIT 1
     ) AS any_job WHERE watermark.queue = :queue::text
 ), step AS MATERIALIZED (
@@ -68,7 +70,8 @@ WITH level AS MATERIALIZED (
 ), aged AS MATERIALIZED (
     SELECT head.id, step.above FROM step CROSS JOIN LATERAL (
         SELECT job.id, job.updated_at FROM windlass.jobs AS job
-        WHERE job.queue = :queue::text AND job.sort_priority = step.sort_priority AND job.stage = 'pending' AND job.status = 'pending'
+        WHERE job.queue = :queue::text AND job.sort_priority = step.sort_priority AND job.stage = 'pending'
+        AND job.status = 'pending'
         AND job.rank >= step.rank AND job.rank <= :now - :ageing::bigint
         ORDER BY job.rank, job.id LIMIT :head::integer
     ) AS head
@@ -103,7 +106,8 @@ ORDER BY job.expires_at, job.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 SELECT place.queue, greatest(0, :now - min(head.rank))
 FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT rank FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+    AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT 1
 ) AS head
 GROUP BY place.queue

@@ -9,7 +9,8 @@ WITH start AS MATERIALIZED (
         ORDER BY run_at, id LIMIT :limit::integer
     ) AS job ORDER BY job.run_at, job.id LIMIT :limit::integer
 ), due AS MATERIALIZED (
-    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key, concurrency_key IS NOT NULL AND key_slot IS NULL AS in_line
+    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key,
+        concurrency_key IS NOT NULL AND key_slot IS NULL AS waits_for_key
     FROM windlass.jobs
     WHERE id = ANY (ARRAY(SELECT id FROM heads)) AND stage || '' IN ('scheduled', 'failed') AND run_at + 0 <= :now
     FOR UPDATE SKIP LOCKED
@@ -32,12 +33,12 @@ WITH start AS MATERIALIZED (
 ), lowered AS (
     UPDATE windlass.watermarks AS watermark SET rank = least(watermark.rank, back.rank), returns = watermark.returns + 1
     FROM (
-        SELECT queue, sort_priority, min(rank) AS rank FROM due WHERE reason = 'rate limit of its key' AND NOT in_line
+        SELECT queue, sort_priority, min(rank) AS rank FROM due WHERE reason = 'rate limit of its key' AND NOT waits_for_key
         GROUP BY queue, sort_priority ORDER BY queue, sort_priority
     ) AS back
     WHERE watermark.queue = back.queue AND watermark.sort_priority = back.sort_priority
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM due WHERE in_line
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM due WHERE waits_for_key
 ), last AS MATERIALIZED (
     (
         SELECT run_at, id FROM heads WHERE (SELECT count(*) FROM heads) = :limit::integer AND :limit::integer > 0

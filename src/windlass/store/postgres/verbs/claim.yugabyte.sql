@@ -32,7 +32,8 @@ WITH leased AS MATERIALIZED (
         array_agg(coalesce(seen.rank, watermark.rank) ORDER BY watermark.bucket) AS ranks,
         array_agg(coalesce(seen.id, '00000000-0000-0000-0000-000000000000') ORDER BY watermark.bucket) AS ids,
         array_agg(watermark.bucket) FILTER (
-            WHERE NOT :loose::boolean OR :forced::boolean OR (watermark.queue, watermark.bucket) IN (SELECT queue, bucket FROM locked)
+            WHERE NOT :loose::boolean OR :forced::boolean
+            OR (watermark.queue, watermark.bucket) IN (SELECT queue, bucket FROM locked)
         ) AS open
     FROM asked AS quota JOIN windlass.watermarks AS watermark ON watermark.queue = quota.queue
     LEFT JOIN unnest(

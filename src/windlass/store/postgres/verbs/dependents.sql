@@ -17,11 +17,13 @@ WITH called AS MATERIALIZED (
         error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
     )
-    SELECT id, windlass.partition_of('cancelled', now, keep), queue, type, payload, 'cancelled', why, sort_priority + aged_by, run_at, attempt,
+    SELECT id, windlass.partition_of('cancelled', now, keep), queue, type, payload, 'cancelled', why,
+        sort_priority + aged_by, run_at, attempt,
         max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes, created_at, now, claimed_at,
         started_at, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
         expires_at, cancel_requested, error, attempts, tags, meta, idempotency_window,
-        key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+        key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents,
+        delay_after_parents
     FROM ended
 ), counted AS (
     INSERT INTO windlass.history_counts (queue, status, day, jobs)
@@ -115,7 +117,8 @@ SELECT FROM windlass.jobs AS job WHERE id = ANY (ARRAY(
 
 -- name: share_lock_finished
 -- Lock finished parents, in order, against revival and dropping.
-SELECT id::text, status, queue FROM windlass.history AS job WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR KEY SHARE
+SELECT id::text, status, queue FROM windlass.history AS job
+WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR KEY SHARE
 
 -- name: revive_waiting
 -- Cancelled jobs, locked by the caller, wait for their parents again, with a fresh budget and no expiry.
@@ -135,7 +138,8 @@ INSERT INTO windlass.jobs (
 SELECT id, queue, type, payload, 'blocked', 'waits for its parent', sort_priority, run_at, run_at, attempt, max_attempts, rescues,
     suspicions, requeues, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents,
     timeout, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
-    schedule, tick, result_params, parent_results, pending_parents, delay_after_parents, EXISTS (SELECT FROM windlass.dependencies AS dependency WHERE dependency.parent = gone.id OFFSET 0), (
+    schedule, tick, result_params, parent_results, pending_parents, delay_after_parents,
+    EXISTS (SELECT FROM windlass.dependencies AS dependency WHERE dependency.parent = gone.id OFFSET 0), (
         SELECT CASE WHEN fair THEN coalesce(gone.tenant, '') END FROM windlass.queues WHERE name = gone.queue
     )
 FROM gone

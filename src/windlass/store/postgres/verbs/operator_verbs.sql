@@ -5,7 +5,8 @@ FROM windlass.jobs AS job
 WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR UPDATE
 
 -- name: finished
-SELECT id::text, status, queue, sort_priority, idempotency_key, pending_parents FROM windlass.history WHERE id = ANY (:ids::uuid[])
+SELECT id::text, status, queue, sort_priority, idempotency_key, pending_parents FROM windlass.history
+WHERE id = ANY (:ids::uuid[])
 
 -- name: request_cancel
 -- Ask running jobs, locked by the caller, to stop. By ids, not by a scan of all running jobs.
@@ -62,7 +63,8 @@ WITH gone AS (
         schedule, tick, result_params, parent_results, has_dependents, tenant_queue
     )
     SELECT gone.id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
-        CASE WHEN concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority, :now, :now, attempt, max_attempts,
+        CASE WHEN concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority, :now, :now,
+        attempt, max_attempts,
         rescues, suspicions, requeues, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent,
         flow, parents, timeout, error, known.attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
         rate_cost, schedule, tick, result_params, parent_results,

@@ -2,7 +2,8 @@
 -- A type at the head of a queue that is not known.
 SELECT head.type FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT type FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+    AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT :limit
 ) AS head
 WHERE head.type <> ALL(:known::text[]) LIMIT 1
@@ -14,10 +15,12 @@ WITH unknown AS MATERIALIZED (
     SELECT head.id
     FROM windlass.watermarks AS place CROSS JOIN LATERAL (
         SELECT id FROM windlass.jobs
-        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+        AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
         AND rank <= coalesce((
             SELECT rank FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */ AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
+            AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             ORDER BY rank, id LIMIT 1 OFFSET :limit::integer
         ), 9223372036854775807)
         AND type <> ALL(:known::text[])

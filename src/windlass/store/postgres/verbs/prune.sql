@@ -33,7 +33,8 @@ WITH gone AS (
 ), unlinked AS (
     -- A dropped job waits for no parent.
     DELETE FROM windlass.dependencies WHERE /*plain*/ctid = ANY (ARRAY(/*end*//*yugabyte (parent, child) IN (*/
-        SELECT dependency./*plain*/ctid/*end*//*yugabyte parent, dependency.child*/ FROM gone CROSS JOIN LATERAL json_array_elements_text(gone.parents::json) AS named (parent)
+        SELECT dependency./*plain*/ctid/*end*//*yugabyte parent, dependency.child*/ FROM gone
+        CROSS JOIN LATERAL json_array_elements_text(gone.parents::json) AS named (parent)
         CROSS JOIN LATERAL (
             SELECT /*plain*/ctid/*end*//*yugabyte parent, child*/ FROM windlass.dependencies
             WHERE parent = named.parent::uuid AND child = gone.id OFFSET 0

@@ -166,11 +166,13 @@ WITH ending AS MATERIALIZED (
         result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
     )
-    SELECT id, windlass.partition_of(now_status, now, keep), queue, type, payload, now_status, why, sort_priority + aged_by, run_at, attempt,
+    SELECT id, windlass.partition_of(now_status, now, keep), queue, type, payload, now_status, why,
+        sort_priority + aged_by, run_at, attempt,
         max_attempts, failures + f, crashes + c, rescues + r, suspicions + s, requeues + h, snoozes + z, created_at,
         now, claimed_at, began, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents,
         timeout, expires_at, cancel_requested, result, now_error, all_attempts, tags, meta, idempotency_window,
-        key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+        key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents,
+        delay_after_parents
     FROM ended
 ), counted AS (
     INSERT INTO windlass.history_counts (queue, status, day, jobs)
@@ -199,7 +201,8 @@ RETURNING queue, sort_priority, rank
 -- Failed, snoozed, or requeued with a pause: another time, the original priority. Slots are freed, except in strict order.
 WITH off AS (
     UPDATE windlass.jobs AS job
-    SET sort_priority = job.sort_priority + job.aged_by, aged_by = 0, status = off.status, reason = off.reason, run_at = :now + off.delay, rank = :now + off.delay, updated_at = :now,
+    SET sort_priority = job.sort_priority + job.aged_by, aged_by = 0, status = off.status, reason = off.reason,
+        run_at = :now + off.delay, rank = :now + off.delay, updated_at = :now,
         claimed_at = NULL, started_at = NULL, worker = NULL, claim = NULL, error = coalesce(off.error, job.error),
         attempts = off.attempts, failures = job.failures + off.failures, snoozes = job.snoozes + off.snoozes,
         requeues = job.requeues + off.requeues,

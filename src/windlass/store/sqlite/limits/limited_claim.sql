@@ -24,12 +24,14 @@ SELECT '[' || group_concat(job) || ']' FROM (
 WITH RECURSIVE tenant_queues (tenant_queue) AS (
     SELECT (
         SELECT tenant_queue FROM windlass_jobs INDEXED BY windlass_jobs_tenant_queue
-        WHERE queue = :queue AND sort_priority = :sort_priority AND tenant_queue >= :from AND status = 'pending' ORDER BY tenant_queue LIMIT 1
+        WHERE queue = :queue AND sort_priority = :sort_priority AND tenant_queue >= :from
+        AND status = 'pending' ORDER BY tenant_queue LIMIT 1
     )
     UNION ALL
     SELECT (
         SELECT tenant_queue FROM windlass_jobs INDEXED BY windlass_jobs_tenant_queue
-        WHERE queue = :queue AND sort_priority = :sort_priority AND tenant_queue > tenant_queues.tenant_queue AND status = 'pending' ORDER BY tenant_queue LIMIT 1
+        WHERE queue = :queue AND sort_priority = :sort_priority AND tenant_queue > tenant_queues.tenant_queue
+        AND status = 'pending' ORDER BY tenant_queue LIMIT 1
     ) FROM tenant_queues WHERE tenant_queues.tenant_queue IS NOT NULL AND (:until IS NULL OR tenant_queues.tenant_queue < :until) LIMIT :limit + 1
 )
 SELECT '[' || group_concat(json_quote(tenant_queue)) || ']' FROM (

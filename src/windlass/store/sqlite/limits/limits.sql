@@ -14,7 +14,8 @@ INSERT OR REPLACE INTO windlass_token_buckets (queue, key, credit, period, at, f
 
 -- name: throttled
 -- Jobs that wait for tokens of these keys; later jobs must not overtake them. Each holds a key slot.
-SELECT concurrency_key, sort_priority, rank, id, run_at, coalesce(rate_cost, 1) FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
+SELECT concurrency_key, sort_priority, rank, id, run_at, coalesce(rate_cost, 1)
+FROM windlass_jobs INDEXED BY windlass_jobs_key_slot
 WHERE key_slot IS NOT NULL AND queue = :queue AND concurrency_key IN (SELECT value FROM json_each(:keys))
 AND status = 'scheduled' AND reason = 'rate limit of its key'
 

@@ -2,11 +2,13 @@
 -- New jobs that wait for parents, alike but for [[id, payload, idempotency key, concurrency key, parent, flow, parents,
 -- result params, number of parents, meta], …]. They get key slots when they are due.
 INSERT INTO windlass_jobs (
-    id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, delay_after_parents, queue, type, status, reason, sort_priority,
+    id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents,
+    delay_after_parents, queue, type, status, reason, sort_priority,
     rank, run_at, max_attempts, created_at, updated_at, tenant, timeout, expires_at, tags, meta, idempotency_window,
     key_limit, key_strict, key_rate, rate_cost, tenant_queue
 )
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, :delay_after_parents,
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+    value ->> 8, :delay_after_parents,
     :queue, :type, 'blocked', 'waits for its parent', :sort_priority, :rank, :run_at, :max_attempts, :now, :now, :tenant,
     :timeout, :expires_at, :tags, value ->> 9, :window, :key_limit, :key_strict, :key_rate, :rate_cost,
     (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
@@ -21,7 +23,8 @@ SELECT id, status, queue FROM windlass_history WHERE id IN (SELECT value FROM js
 SELECT name, keep_completed FROM windlass_queues WHERE name IN (SELECT value FROM json_each(:queues))
 
 -- name: add_dependencies
-INSERT INTO windlass_dependencies (parent, child, when_ended) SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:dependencies)
+INSERT INTO windlass_dependencies (parent, child, when_ended) SELECT value ->> 0, value ->> 1, value ->> 2
+FROM json_each(:dependencies)
 
 -- name: cancelled_children
 -- Jobs that were cancelled because this one ended, directly or not, nearest first, with queue, key, and {parent: status} of
@@ -54,13 +57,15 @@ FROM json_each(:reasons) AS each WHERE windlass_history.id = each.value ->> 0
 -- name: revive_blocked
 -- Cancelled jobs wait for their parents again, with a fresh budget and no expiry.
 INSERT INTO windlass_jobs (
-    id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions, requeues, snoozes,
+    id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,
+    requeues, snoozes,
     created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
     attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     result_params, parent_results, pending_parents, delay_after_parents, tenant_queue
 )
 SELECT id, queue, type, payload, 'blocked', 'waits for its parent', sort_priority, run_at, run_at, attempt, max_attempts, rescues,
     suspicions, requeues, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
-    error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, result_params, parent_results, pending_parents, delay_after_parents,
+    error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, result_params,
+    parent_results, pending_parents, delay_after_parents,
     (SELECT coalesce(tenant, '') FROM windlass_queues WHERE name = queue AND fair)
 FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids))

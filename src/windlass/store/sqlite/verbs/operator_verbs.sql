@@ -17,13 +17,15 @@ WHERE id = :id
 -- name: revive
 -- A finished job is live again, with a fresh budget and no expiry; with a key it waits for the key.
 INSERT INTO windlass_jobs (
-    id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions, requeues, snoozes,
+    id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,
+    requeues, snoozes,
     created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
     attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     schedule, tick, result_params, parent_results, tenant_queue
 )
 SELECT id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
-    CASE WHEN concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority, :now, :now, attempt, max_attempts, rescues, suspicions, requeues, snoozes,
+    CASE WHEN concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority, :now, :now,
+    attempt, max_attempts, rescues, suspicions, requeues, snoozes,
     created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error, :attempts,
     tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     schedule, tick, result_params, parent_results, (SELECT coalesce(tenant, '') FROM windlass_queues WHERE name = queue AND fair)
@@ -59,6 +61,7 @@ UPDATE windlass_jobs
 SET status = :status, reason = :reason, run_at = :run_at, rank = :rank, updated_at = :now,
     sort_priority = coalesce(:sort_priority, CASE WHEN :status = 'scheduled' OR queue <> :queue THEN sort_priority + aged_by ELSE sort_priority END),
     aged_by = CASE WHEN :sort_priority IS NOT NULL OR :status = 'scheduled' OR queue <> :queue THEN 0 ELSE aged_by END,
-    payload = coalesce(:payload, payload), queue = :queue, key_slot = :key_slot, delay_after_parents = iif(:timed, 0, delay_after_parents),
+    payload = coalesce(:payload, payload), queue = :queue, key_slot = :key_slot,
+    delay_after_parents = iif(:timed, 0, delay_after_parents),
     tenant_queue = (SELECT coalesce(tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 WHERE id = :id

@@ -30,7 +30,8 @@ LIMIT :limit
 -- Pending at the old rank; with a key and no key slot they wait for the key.
 UPDATE windlass_jobs
 SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
-    reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END, updated_at = :now
+    reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
+    updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: parked_keys

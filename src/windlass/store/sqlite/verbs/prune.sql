@@ -21,7 +21,8 @@ UPDATE windlass_jobs SET run_at = run_at + :now - (
 )
 WHERE id IN (
     SELECT job.id FROM windlass_token_buckets AS token_bucket CROSS JOIN windlass_jobs AS job INDEXED BY windlass_jobs_key_slot
-    WHERE token_bucket.at > :now + :tolerance AND job.queue = token_bucket.queue AND job.concurrency_key = token_bucket.key AND job.key_slot IS NOT NULL
+    WHERE token_bucket.at > :now + :tolerance AND job.queue = token_bucket.queue
+    AND job.concurrency_key = token_bucket.key AND job.key_slot IS NOT NULL
     AND job.status = 'scheduled' AND job.reason = 'rate limit of its key' AND job.run_at >= token_bucket.at
 )
 

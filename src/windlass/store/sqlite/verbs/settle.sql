@@ -2,10 +2,12 @@
 -- Copy one queue's completed jobs into history: [[id, attempt, started_after, result], …]. CROSS JOIN pins the order: the batch
 -- drives, jobs are looked up. What is not running as the batch says is left out, which the row count shows.
 INSERT INTO windlass_history (
-    id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes, rescues, suspicions,
+    id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
+    rescues, suspicions,
     requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker, idempotency_key,
     concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, error, attempts, tags, meta,
-    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results,
+    pending_parents, delay_after_parents
 )
 SELECT job.id, queue, job.type, payload, 'completed', NULL, sort_priority + aged_by, run_at, attempt, max_attempts,
     failures, crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at,
@@ -34,10 +36,12 @@ SELECT 1 FROM windlass_tombstones WHERE id = :id AND attempt = :attempt AND outc
 
 -- name: finish
 INSERT INTO windlass_history (
-    id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes, rescues, suspicions,
+    id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
+    rescues, suspicions,
     requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker, idempotency_key,
     concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, error, attempts, tags, meta,
-    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results,
+    pending_parents, delay_after_parents
 )
 SELECT id, queue, type, payload, :status, :reason, sort_priority + aged_by, run_at, attempt, max_attempts,
     failures + :failures, crashes + :crashes, rescues + :rescues, suspicions + :suspicions,
@@ -45,7 +49,8 @@ SELECT id, queue, type, payload, :status, :reason, sort_priority + aged_by, run_
     created_at, :now, claimed_at, :started_at, :now, :now + :keep, worker, idempotency_key, concurrency_key, tenant,
     parent, flow, parents, timeout, expires_at, cancel_requested, :result,
     CASE WHEN :status <> 'completed' THEN coalesce(:error, error) END, :attempts, tags, meta, idempotency_window,
-    key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents,
+    delay_after_parents
 FROM windlass_jobs WHERE id = :id
 
 -- name: drop_live
@@ -63,7 +68,8 @@ WHERE id = :id
 -- name: reschedule
 -- Failed, snoozed, or requeued with a pause: due at :run_at, at its original priority. It gives up its key slot, except in strict order.
 UPDATE windlass_jobs
-SET sort_priority = sort_priority + aged_by, aged_by = 0, status = :status, reason = :reason, run_at = :run_at, rank = :run_at, updated_at = :now,
+SET sort_priority = sort_priority + aged_by, aged_by = 0, status = :status, reason = :reason, run_at = :run_at,
+    rank = :run_at, updated_at = :now,
     claimed_at = NULL, started_at = NULL, worker = NULL, claim = NULL,
     error = coalesce(:error, error), attempts = :attempts,
     failures = failures + :failures, snoozes = snoozes + :snoozes, requeues = requeues + :requeues,
