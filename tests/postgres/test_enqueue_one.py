@@ -11,7 +11,7 @@ from windlass.core.jobs.job import NewJob
 from windlass.core.moments import DAY, SECOND
 from windlass.store.postgres.connection.hints import Hint
 from windlass.store.postgres.store import PostgresStore
-from windlass.store.postgres.verbs import enqueue as verb
+from windlass.store.postgres.verbs.plain_job import common_values, own_values
 
 JOBS = 60
 TEXTS = ("ä€𝄞", "it's", '"quoted"', "a\\b", "two\nlines", "{1,2}", "NULL", "", " ")
@@ -44,7 +44,7 @@ async def _row(connection: Any, job: NewJob) -> dict[str, Any]:
 
 
 async def _enqueue_generally(store: PostgresStore, job: NewJob) -> int:
-    values = {**verb._common(job, Hint("", given=False)), **verb._own([job])}
+    values = {**common_values(job, Hint("", given=False)), **own_values([job])}
     return await store._access.once(lambda db: db.run("enqueue", values))
 
 

@@ -31,7 +31,7 @@ USED: dict[str, tuple[str, ...]] = {
     "enqueue": ("queues_pkey", "watermarks_pkey"),
     "enqueue_known": ("queues_pkey", "watermarks_pkey"),
     "enqueue_keyed": ("queues_pkey", "watermarks_pkey"),
-    "enqueue_ticks": ("queues_pkey", "watermarks_pkey"),
+    "enqueue_rows": ("queues_pkey", "watermarks_pkey"),
     "due_schedules": ("schedules_due",),
     "next_tick": ("schedules_due",),
     "named_schedules": BY_NAME,

@@ -1,7 +1,7 @@
 """enqueue: store new jobs, all or none; known ids and key conflicts return the existing job."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -14,7 +14,7 @@ from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
 from windlass.store.keys import KeyConflicts, KeyRef, key_refs
-from windlass.store.postgres.connection.db import Db, pack_ids, pack_texts
+from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.hints import Hint
 from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
@@ -27,14 +27,18 @@ from windlass.store.postgres.verbs.parents import (
     lock_parents,
     parents_of,
 )
-from windlass.store.postgres.verbs.plain_job import is_plain, option_values, plain_values
+from windlass.store.postgres.verbs.plain_job import common_values, is_plain, own_values, plain_values, row_values
 from windlass.store.postgres.verbs.timed import is_timed, statement_of, times_of
-from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_values
+from windlass.store.rows import shared_values
 from windlass.store.sql.queues import add_missing, queue
 
 MAX_IN_STATEMENT = 10_000
 MAX_TEXT = 32_000_000
 """Characters of payload in one statement."""
+MAX_KINDS = 10
+"""Kinds of jobs with a statement of their own, which costs least per job; others of a bulk share one by rows."""
+MIN_ALIKE = 50
+"""Jobs of a kind with a statement of its own, in a bulk of more kinds: fewer are not worth a round trip."""
 
 
 def are_alike(jobs: Sequence[NewJob]) -> bool:
@@ -59,7 +63,7 @@ async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqu
         if len(jobs) == 1 and is_plain(jobs[0]):
             stored = await db.run("enqueue_one", plain_values(jobs[0], hint))
         else:
-            stored = await _store(db, {**_common(jobs[0], hint), **_own(jobs)})
+            stored = await _store(db, {**common_values(jobs[0], hint), **own_values(jobs)})
     except asyncpg.UniqueViolationError:
         return None
     return [Enqueued(job.id) for job in jobs] if stored else None
@@ -69,10 +73,13 @@ class Sorted(NamedTuple):
     """The jobs of an enqueue: the answers, and the new jobs by statement."""
 
     answers: list[Enqueued]
-    plain: dict[Any, list[NewJob]]
-    """Grouped by statement, and by whether other jobs wait for them."""
-    ticks: list[NewJob]
-    links: list[NewJob]
+    alike: list[list[NewJob]]
+    """Grouped by statement, and by whether other jobs wait for them; dependents come last."""
+    rows: list[NewJob]
+    """Jobs of ticks, and those of a bulk of many kinds: they differ, and are stored together."""
+    dependents: list[NewJob]
+    awaited: set[JobId]
+    """Their parents."""
 
 
 async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
@@ -90,7 +97,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     # Keys first: a dependent that is cancelled at once releases its own; a replaced job then has none to release.
     await hand_over(db, {place: id_ for place, id_ in conflicts.taken.items() if id_ not in late})
     await _give_up_keys(db, conflicts, claimed, late)
-    await _add_dependencies(db, [job for job in new.links if job.id not in late], known_parents, hint)
+    await _add_dependencies(db, [job for job in new.dependents if job.id not in late], known_parents, hint)
     unmoved = late | {id_ for id_, why in conflicts.replaced.items() if why in set(map(replaced_by, late))}
     await cancel_with_dependents(db, {id_: why for id_, why in conflicts.replaced.items() if id_ not in unmoved})
     return [Enqueued(each.id, existing=True) if each.id in late else each for each in new.answers]
@@ -98,39 +105,65 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 
 def _sort(jobs: Sequence[NewJob], existing: set[JobId], conflicts: KeyConflicts) -> Sorted:
     """Known ids and key conflicts return the existing job; dependents then wait for that one."""
-    wanted = parents_of(jobs)
-    new = Sorted([], defaultdict(list), [], [])
+    answers: list[Enqueued] = []
+    plain: list[NewJob] = []
+    links: list[NewJob] = []
+    ticks: list[NewJob] = []
     existing_ids: dict[JobId, JobId] = {}
     for job in jobs:
         holder: JobId | None = job.id if job.id in existing else None
         if holder is None and job.idempotency_key is not None:
             holder = conflicts.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
-        new.answers.append(Enqueued(holder or job.id, existing=holder is not None))
+        answers.append(Enqueued(holder or job.id, existing=holder is not None))
         if holder is not None:
             if holder != job.id:
                 existing_ids[job.id] = holder
             continue
         existing.add(job.id)
         if job.parents:
-            new.links.append(job)
+            links.append(job)
         elif job.tick is not None:
-            new.ticks.append(job)
+            ticks.append(job)
         else:
-            new.plain[statement_of(job), job.id in wanted].append(job)
-    return new._replace(links=[with_existing_parents(job, existing_ids) for job in new.links])
+            plain.append(job)
+    dependents = [with_existing_parents(job, existing_ids) for job in links]
+    awaited = parents_of(dependents)
+    kinds: dict[Any, list[NewJob]] = defaultdict(list)
+    for job in plain:
+        kinds[statement_of(job), job.id in awaited].append(job)
+    alike, others = _by_statement([*kinds.values(), *by_kind(dependents)])
+    return Sorted(answers, alike, [*ticks, *others], dependents, awaited)
+
+
+def _by_statement(kinds: list[list[NewJob]]) -> tuple[list[list[NewJob]], list[NewJob]]:
+    """The kinds with a statement of their own, and the jobs of all others: statements are few, however many kinds."""
+    if len(kinds) <= MAX_KINDS:
+        return kinds, []
+    largest = sorted((len(alike) for alike in kinds if len(alike) >= MIN_ALIKE), reverse=True)[:MAX_KINDS]
+    alike, others = list[list[NewJob]](), list[NewJob]()
+    for kind in kinds:
+        if largest and len(kind) >= largest[-1] and len(alike) < MAX_KINDS:
+            alike.append(kind)
+        else:
+            others += kind
+    return alike, others
 
 
 async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hint) -> set[JobId]:
     """Store them; returns those that existed after all."""
-    late: set[JobId] = set()
-    for (_, awaited), alike in new.plain.items():
-        late |= await _insert(db, alike, hint, awaited=awaited)
-        if new.links:
-            known_parents.admit((job for job in alike if job.id not in late), marked=awaited)
-    for some in _parts(new.ticks):
-        late |= await _insert_ticks(db, some, hint)
-    if new.links:
-        late |= await _insert_links(db, new.links, hint)
+    late = set[JobId]()
+    for alike in new.alike:
+        for part in _parts(alike):
+            if part[0].parents:
+                late |= await _insert_links(db, part, new.awaited, hint)
+            else:
+                late |= await _insert(db, part, hint, awaited=part[0].id in new.awaited)
+    for part in _parts(new.rows):
+        late |= await _insert_rows(db, part, new.awaited, hint)
+    every = [job for alike in (*new.alike, new.rows) for job in alike if job.id not in late]
+    late |= await _drop_ended(db, [job.id for job in every if not job.fresh])
+    if new.dependents:
+        known_parents.admit([job for job in every if not job.parents and job.id not in late], new.awaited)
     return late
 
 
@@ -170,43 +203,39 @@ async def _give_up_keys(db: Db, conflicts: KeyConflicts, claimed: Mapping[KeyRef
 
 
 async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool) -> set[JobId]:
-    """Store them; returns those that another process stored at the same moment."""
-    common, late = {**_common(alike[0], hint), "has_dependents": awaited}, set()
-    for part in _parts(alike):
-        if part[0].fresh:
-            if not await _store(db, {**common, **_own(part), **_times(part, hint)}):
-                raise await _refused(db, part[0])
-            continue
-        ((there, stored, _),) = await db.rows("enqueue_known", {**common, **_own(part)})
-        if not there:
-            raise await _refused(db, part[0])
-        late |= await _existing_after_all(db, part, stored or [])
-    return late
+    """Store them; returns those that are live already."""
+    values = {**common_values(alike[0], hint), "has_dependents": awaited, **own_values(alike), **_times(alike, hint)}
+    if alike[0].fresh:
+        if not await _store(db, values):
+            raise await _refused(db, alike[0])
+        return set()
+    ((there, stored, _),) = await db.rows("enqueue_known", values)
+    if not there:
+        raise await _refused(db, alike[0])
+    return _others(alike, stored)
 
 
-async def _insert_ticks(db: Db, ticks: Sequence[NewJob], hint: Hint) -> set[JobId]:
-    """The same for jobs of ticks, which all differ."""
-    rows = [{name: value for name, value in _row(job, hint).items() if value is not None} for job in ticks]
+async def _insert_rows(db: Db, jobs: Sequence[NewJob], awaited: Collection[JobId], hint: Hint) -> set[JobId]:
+    """The same for jobs that all differ; some may be dependents."""
+    rows = [row_values(job, hint, has_dependents=job.id in awaited) for job in jobs]
     values = {"jobs": encode(rows, "jobs"), "channel": hint.channel, "hint": hint.given}
-    ((refused, stored, _),) = await db.rows("enqueue_ticks", values)
+    ((refused, stored, _),) = await db.rows("enqueue_rows", values)
     if refused is not None:
-        raise await _refused(db, next(job for job in ticks if job.id == refused))
-    return await _existing_after_all(db, ticks, stored or [])
+        raise await _refused(db, next(job for job in jobs if job.id == refused))
+    return _others(jobs, stored)
 
 
-async def _insert_links(db: Db, links: Sequence[NewJob], hint: Hint) -> set[JobId]:
-    """The same for dependents."""
-    awaited, late = parents_of(links), set()
-    for alike in by_kind(links):
-        common = _common(alike[0], hint)
-        for part in _parts(alike):
-            ((there, stored),) = await db.rows(
-                "enqueue_dependents", {**common, **_own(part), **dependent_columns(part, awaited)}
-            )
-            if not there:
-                raise await _refused(db, part[0])
-            late |= await _existing_after_all(db, part, stored or [])
-    return late
+async def _insert_links(db: Db, alike: Sequence[NewJob], awaited: Collection[JobId], hint: Hint) -> set[JobId]:
+    """The same for dependents of one kind."""
+    values = {**common_values(alike[0], hint), **own_values(alike), **dependent_columns(alike, awaited)}
+    ((there, stored),) = await db.rows("enqueue_dependents", values)
+    if not there:
+        raise await _refused(db, alike[0])
+    return _others(alike, stored)
+
+
+def _others(jobs: Sequence[NewJob], stored: Sequence[JobId] | None) -> set[JobId]:
+    return {job.id for job in jobs}.difference(stored or ())
 
 
 async def _add_dependencies(db: Db, links: Sequence[NewJob], known_parents: KnownParents, hint: Hint) -> None:
@@ -215,12 +244,12 @@ async def _add_dependencies(db: Db, links: Sequence[NewJob], known_parents: Know
         await db.rows("notify", {"channel": hint.channel, "queues": sorted({job.queue for job in links})})
 
 
-async def _existing_after_all(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
-    """Those that existed before, live or not."""
-    over = {row[0] for row in await db.rows("ended_ids", {"ids": stored})} if not part[0].fresh else set()
-    if over:
-        await db.run("drop_new", {"ids": sorted(over)})
-    return {job.id for job in part}.difference(stored) | over
+async def _drop_ended(db: Db, ids: Sequence[JobId]) -> set[JobId]:
+    """Delete stored jobs that had ended before; returns them."""
+    ended = {row[0] for row in await db.rows("ended_ids", {"ids": ids})} if ids else set[JobId]()
+    if ended:
+        await db.run("drop_new", {"ids": sorted(ended)})
+    return ended
 
 
 def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
@@ -250,29 +279,3 @@ async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
     if (await queue(db, job.queue)).closed:
         return QueueClosed(job.queue)
     return StoreUnavailable(f"queue {job.queue!r} at priority {job.priority} is gone; nothing was stored")
-
-
-def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
-    return {
-        "ids": pack_ids([job.id for job in jobs]),
-        "payloads": [job.payload for job in jobs],
-        "keys": pack_texts([job.idempotency_key for job in jobs]),
-        "concurrency_keys": pack_texts([job.concurrency_key for job in jobs]),
-    }
-
-
-def _row(job: NewJob, hint: Hint) -> dict[str, Any]:
-    own = dict(zip(PER_JOB, per_job_values(job), strict=True))
-    return {**_common(job, hint), **own}
-
-
-def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
-    return {
-        **option_values(job, hint),
-        "parents": encode(job.parents, "parents") if job.parents else None,
-        "window": job.idempotency_window,
-        **key_columns(job),
-        "schedule": job.schedule,
-        "tick": job.tick,
-        "has_dependents": False,
-    }

@@ -42,47 +42,65 @@ WITH place AS MATERIALIZED (
 SELECT EXISTS (SELECT 1 FROM place), (SELECT array_agg(id::text) FROM new),
     (SELECT :notify(:channel::text, :queue::text) FROM place WHERE :hint::boolean AND run_at <= now)::text
 
--- name: enqueue_ticks
--- The same as `enqueue_known` for jobs of ticks, which all differ, so each is given in full. Returns one that was not
--- stored, because its queue is closed or its watermark is missing: then the transaction must be rolled back.
+-- name: enqueue_rows
+-- The same as `enqueue_known` and `enqueue_dependents` for jobs that all differ, so each is given in full: those of
+-- ticks, and of bulks of many kinds. Returns one that was not stored, because its queue is closed or its watermark is
+-- missing: then the transaction must be rolled back.
 WITH own AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(:jobs::json) AS one (
+    SELECT * FROM json_to_recordset(:jobs::text::json) AS one (
         id uuid, payload text, idempotency_key text, concurrency_key text, queue text, type text, sort_priority integer,
-        run_at bigint, max_attempts integer, tenant text, flow text, timeout bigint, expires bigint, expires_at bigint,
-        tags text, meta text, "window" bigint, key_limit integer, key_strict boolean, key_rate text, rate_cost integer,
-        schedule text, tick bigint
+        run_at bigint, delay bigint, max_attempts integer, tenant text, parent uuid, flow text, parents text,
+        result_params text, pending_parents integer, has_dependents boolean, timeout bigint, expires bigint,
+        expires_at bigint, tags text, meta text, "window" bigint, key_limit integer, key_strict boolean, key_rate text,
+        rate_cost integer, schedule text, tick bigint
     )
 ), placed AS MATERIALIZED (
-    SELECT own.*, now, own.run_at > now AS is_scheduled, greatest(now, watermark.rank) AS watermark,
-        coalesce(own.max_attempts, queue.max_attempts) AS attempts, coalesce(own.timeout, queue.timeout) AS longest,
-        CASE WHEN queue.fair THEN coalesce(own.tenant, '') END AS tenant_queue
+    SELECT own.*, now, due.moment, own.parents IS NULL AND due.moment > now AS is_scheduled,
+        greatest(now, watermark.rank) AS watermark, coalesce(own.max_attempts, queue.max_attempts) AS attempts,
+        coalesce(own.timeout, queue.timeout) AS longest, CASE WHEN queue.fair THEN coalesce(own.tenant, '') END AS tenant_queue
     FROM (SELECT :now AS now) AS clock
     CROSS JOIN own JOIN windlass.queues AS queue ON queue.name = own.queue
     JOIN windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark ON watermark.queue = own.queue AND watermark.sort_priority = own.sort_priority
+    CROSS JOIN LATERAL (
+        SELECT coalesce(own.run_at, CASE WHEN own.parents IS NULL THEN now + own.delay ELSE now END) AS moment
+    ) AS due
     WHERE NOT queue.closed
 ), new AS (
     INSERT INTO windlass.jobs (
         id, payload, idempotency_key, concurrency_key, queue, type, status, reason, sort_priority, rank, run_at, max_attempts,
-        created_at, updated_at, tenant, flow, timeout, expires_at, tags, meta, idempotency_window, key_limit, key_strict,
-        key_rate, rate_cost, schedule, tick, tenant_queue
+        created_at, updated_at, tenant, parent, flow, parents, result_params, pending_parents, has_dependents,
+        delay_after_parents, timeout, expires_at, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
+        rate_cost, schedule, tick, tenant_queue
     )
     SELECT id, payload, idempotency_key, concurrency_key, queue, type,
-        CASE WHEN is_scheduled THEN 'scheduled' WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
-        CASE WHEN NOT is_scheduled AND concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority,
-        CASE WHEN is_scheduled THEN run_at ELSE watermark END, run_at, attempts, now, now, tenant, flow, longest,
+        CASE
+            WHEN parents IS NOT NULL THEN 'blocked'
+            WHEN is_scheduled THEN 'scheduled'
+            WHEN concurrency_key IS NULL THEN 'pending'
+            ELSE 'blocked'
+        END,
+        CASE
+            WHEN parents IS NOT NULL THEN 'waits for its parent'
+            WHEN NOT is_scheduled AND concurrency_key IS NOT NULL THEN 'waits for its concurrency key'
+        END,
+        sort_priority, CASE WHEN is_scheduled OR parents IS NOT NULL THEN moment ELSE watermark END, moment, attempts, now,
+        now, tenant, parent, flow, parents, result_params, pending_parents, has_dependents,
+        CASE WHEN parents IS NOT NULL AND run_at IS NULL THEN delay ELSE 0 END, longest,
         coalesce(expires_at, now + expires), tags, meta, "window", key_limit, key_strict, key_rate, rate_cost, schedule,
         tick, tenant_queue
     FROM placed
     ON CONFLICT (id) DO NOTHING
-    RETURNING id, queue, concurrency_key, status
+    RETURNING id, queue, concurrency_key, status, pending_parents
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM new WHERE status = 'blocked'
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM new WHERE status = 'blocked' AND pending_parents = 0
 )
 SELECT (SELECT own.id::text FROM own WHERE own.id NOT IN (SELECT placed.id FROM placed) LIMIT 1),
     (SELECT array_agg(id::text) FROM new),
     (
         SELECT count(:notify(:channel::text, due.queue)::text)
-        FROM (SELECT DISTINCT queue FROM new WHERE status <> 'scheduled') AS due WHERE :hint::boolean
+        FROM (SELECT DISTINCT queue FROM new WHERE status <> 'scheduled' AND pending_parents = 0) AS due
+        WHERE :hint::boolean
     )
 
 -- name: enqueue_dependents

@@ -44,11 +44,11 @@ class KnownParents:
         self.sources = dict(held)
         self._marked: set[JobId] = set()
 
-    def admit(self, stored: Iterable[NewJob], *, marked: bool) -> None:
-        """These were stored by this enqueue, with or without has_dependents."""
+    def admit(self, stored: Iterable[NewJob], marked: Collection[JobId]) -> None:
+        """These were stored by this enqueue, the marked ones with has_dependents."""
         for job in stored:
             self.sources[job.id] = ParentState(Status.PENDING, job.queue)
-            if marked:
+            if job.id in marked:
                 self._marked.add(job.id)
 
     async def complete(self, db: Db, links: Sequence[NewJob]) -> None:
@@ -100,17 +100,25 @@ def by_kind(links: Iterable[NewJob]) -> list[list[NewJob]]:
     return list(kinds.values())
 
 
+def parent_columns(job: NewJob) -> dict[str, Any]:
+    """Columns of a job, for its parents."""
+    parents = tuple(dict.fromkeys(job.parents))
+    return {
+        "parents": encode(parents, "parents") if parents else None,
+        "result_params": encode(job.result_params, "result_params") if job.result_params else None,
+        "pending_parents": len(parents),
+    }
+
+
 def dependent_columns(links: Sequence[NewJob], with_dependents: Collection[JobId]) -> dict[str, Any]:
     """Columns of dependents, besides those of any job."""
-    parents = [tuple(dict.fromkeys(job.parents)) for job in links]
+    own = [parent_columns(job) for job in links]
     return {
         "own_parents": ",".join(job.parent or "" for job in links),
         "flows": pack_texts([job.flow for job in links]),
-        "parents": [encode(each, "parents") for each in parents],
-        "result_params": pack_texts(
-            [encode(job.result_params, "result_params") if job.result_params else None for job in links]
-        ),
-        "pending_parents": pack_numbers(map(len, parents)),
+        "parents": [each["parents"] for each in own],
+        "result_params": pack_texts([each["result_params"] for each in own]),
+        "pending_parents": pack_numbers(each["pending_parents"] for each in own),
         "metas": pack_texts([job.meta for job in links]),
         "has_dependents": pack_numbers(int(job.id in with_dependents) for job in links),
     }
