@@ -19,8 +19,11 @@ DEFAULT_BUCKETS = 16
 SKEW: Micros = SECOND // 2
 """By how much the clocks of a cluster's nodes may differ: YugabyteDB tolerates as much."""
 MAX_TRANSACTION: Micros = 10 * SECOND
-"""How long a transaction may take. Jobs of a longer transaction, which can only be a caller's, may be found late."""
+"""How long a transaction may be idle."""
 LOOKBACK: Micros = 2 * MAX_TRANSACTION + SKEW
+"""Jobs of a transaction that is open for longer may be found late. It is a caller's, or a bulk of 40,000 jobs or more
+(`Access.for_many`), or a call of an app with a longer deadline.
+"""
 
 _SERVER_MICROS = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _PLACE = re.compile(r"(?<![:\w]):(horizon|transaction|notify|skew)\b")
