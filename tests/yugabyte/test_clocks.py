@@ -8,6 +8,7 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, claim_ids, completed, enqueue, enqueue_one, look, open_lease, request
 from tests.support.stores import STORES
+from windlass.core.flow.queue import settings
 from windlass.core.moments import SECOND, Micros
 from windlass.core.status import Status
 from windlass.store.contract import Store
@@ -101,3 +102,17 @@ async def test_a_job_admitted_ahead_is_claimed_by_the_clock_behind(nodes: Nodes)
     await open_lease(nodes.stores[BEHIND])
     id_ = await enqueue_one(nodes.stores[AHEAD])
     assert await claim_ids(nodes.stores[BEHIND]) == [id_]
+
+
+async def test_a_rate_brings_as_many_extra_starts_as_in_half_a_second(nodes: Nodes) -> None:
+    await nodes.stores[BEHIND].queues.declare({"default": settings(rate_limit="100/s burst 100")})
+    for store, runner in zip(nodes.stores, ("r1", "r2"), strict=True):
+        await open_lease(store, runner, f"of {runner}")
+    await enqueue(nodes.stores[BEHIND], 500)
+    started, seconds = 0, 2
+    for turn in range(10 * seconds + 1):
+        for store, runner in zip(nodes.stores, ("r1", "r2"), strict=True):
+            started += len(await claim_ids(store, runner, limit=500, most=500))
+        if turn < 10 * seconds:
+            nodes.advance(SECOND // 10)
+    assert started == 100 + 100 * seconds + 100 * SKEW // SECOND
