@@ -47,16 +47,25 @@ def test_plain_statements_use_it_so_that_the_search_finds_something() -> None:
     assert {"ctid", "pg_notify", "pg_snapshot_xmin", "pg_current_xact_id"} <= found
 
 
+def replaced() -> set[str]:
+    """Statements with a text of the profile's own."""
+    folder = Path(str(resources.files("windlass.store.postgres")))
+    files = folder.rglob("*.yugabyte.sql")
+    return {name for path in files for name in re.findall(r"^-- replaces: (\w+)$", path.read_text(), re.MULTILINE)}
+
+
 def test_a_statement_that_replaces_another_differs_from_it() -> None:
     shared = statements_of("postgres")
-    folder = resources.files("windlass.store.postgres")
-    replaced = {
-        name
-        for path in Path(str(folder)).rglob("*.yugabyte.sql")
-        for name in re.findall(r"^-- replaces: (\w+)$", path.read_text(), re.MULTILINE)
-    }
-    assert len(replaced) > 10
-    assert [name for name in replaced if _spaced(STATEMENTS[name]) == _spaced(shared[name])] == []
+    assert [name for name in replaced() if _spaced(STATEMENTS[name]) == _spaced(shared[name])] == []
+
+
+def test_the_decision_says_how_many_statements_differ() -> None:
+    shared = statements_of("postgres")
+    parts = [name for name in shared.keys() - replaced() if _spaced(STATEMENTS[name]) != _spaced(shared[name])]
+    decision = Path(__file__).parents[2] / "docs" / "decisions" / "0079-yugabytedb-as-a-profile.md"
+    text = _spaced(decision.read_text())
+    assert f"its own text of {len(replaced())} statements" in text
+    assert f"{len(STATEMENTS.keys() - shared.keys())} more, small parts of {len(parts)} others" in text
 
 
 @pytest.mark.parametrize("cluster", [True, False])
