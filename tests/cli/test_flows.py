@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.cli.terminal import Terminal
-from windlass import App, Dead, Flow, Results, Status, group
+from windlass import App, Dead, Flow, FlowNotFound, Results, Status, group
 from windlass.cli.flows import progress_bar
 from windlass.core.ids import JobId
 from windlass.testing import run_all
@@ -62,6 +62,37 @@ def test_why_of_a_lost_flow_leads_to_what_was_lost(terminal: Terminal, shop: App
     told = terminal.ok("jobs", "why", flow.id, "--store", address).out
     assert "is dead (index 0)" in told
     assert f"windlass flows retry {flow.id}" in told
+
+
+def test_a_part_of_the_id_of_a_flow_is_enough(terminal: Terminal, shop: App, address: str) -> None:
+    """Its callbacks and members have ids that begin as its own."""
+    task = shop.tasks["fail"]
+    made = group([task.using(delay=3600).job(n) for n in (1, 2)], on_dead=shop.tasks["total"]).enqueue()
+    for part in (made.id[:23], made.id[:20].upper(), f"{made.id[:13]}…", made.id[-12:]):
+        assert f"flow {made.id} is" in terminal.ok("flows", "show", part, "--store", address).out
+    assert "2 cancelled" in terminal.ok("flows", "cancel", made.id[:16], "--store", address).out
+    assert "2 live" in terminal.ok("flows", "retry", made.id[-12:], "--store", address).out
+
+
+def test_a_part_that_begins_two_flows_is_refused(terminal: Terminal, shop: App, address: str) -> None:
+    task = shop.tasks["fail"]
+    ids = sorted(group([task.using(delay=3600).job(n)]).enqueue().id for n in range(2))
+    ran = terminal.run("flows", "cancel", ids[0][:8], "--store", address)
+    assert ran.code != 0
+    assert "flows have an id that begins with" in ran.err
+    assert shop.flows.get(ids[0]).live == shop.flows.get(ids[1]).live == 1
+
+
+def test_a_name_of_a_flow_comes_before_parts_of_ids(shop: App) -> None:
+    task = shop.tasks["fail"]
+    made = group([task.job(1)]).enqueue()
+    named = group([task.job(2)], id=made.id[:18]).enqueue()
+    assert shop.flows.find(made.id[:18]) == named.id
+    assert shop.flows.find(made.id[:19]) == made.id
+    with pytest.raises(FlowNotFound, match="no flow 'ffffffff'"):
+        shop.flows.find("ffffffff")
+    with pytest.raises(FlowNotFound):
+        shop.flows.find(made.member(0).id)
 
 
 @pytest.mark.usefixtures("shop")

@@ -82,6 +82,9 @@ def test_flows_are_read_cancelled_and_retried_as_by_an_app(remote: RemoteApp, se
     assert remote.flows.get("order") == served.app.flows.get("order")
     assert remote.flows.tree(flow.id) == served.app.flows.tree(flow.id)
     assert [each.name for each in remote.flows.list()] == ["order"]
+    assert {remote.flows.find(part) for part in ("order", flow.id, flow.id[:13], flow.id[-9:])} == {flow.id}
+    with pytest.raises(FlowNotFound):
+        remote.flows.find(flow.id[:13][::-1])
     assert remote.flows.cancel("order", "no").reason == "no"
     assert remote.flows.retry("order").live == 2
     with pytest.raises(FlowNotFound, match="no flow 'none'"):

@@ -18,7 +18,12 @@ flows = typer.Typer(
     help="Flows, which are groups and graphs of jobs: list, show, cancel, retry.", no_args_is_help=True
 )
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the flow, or the name that it was given.")]
+IdArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The id of the flow, or its first or last characters, or the name that it was given."
+    ),
+]
 WIDTH = 30
 """The width of the bar that shows the members."""
 
@@ -48,7 +53,7 @@ def list_flows(
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Show a flow: its jobs by status, a drawing of the graph, and what holds it up."""
     home = look(store, app)
-    found = home.flows.get(id_)
+    found = home.flows.get(home.flows.find(id_))
     if as_json:
         nodes = home.flows.tree(found.id).nodes
         print_json({**_record(found), "nodes": [msgspec.to_builtins(node) for node in nodes]})
@@ -65,14 +70,14 @@ def cancel(
 ) -> None:
     """Cancel a flow with its jobs; `always` of a group, and nodes with `when="ended"`, still run at the end."""
     home = reach(store, app)
-    _draw(home, home.flows.cancel(id_, reason))
+    _draw(home, home.flows.cancel(home.flows.find(id_), reason))
 
 
 @flows.command()
 def retry(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Run the dead and cancelled jobs of a flow again; what follows waits for them again."""
     home = reach(store, app)
-    _draw(home, home.flows.retry(id_))
+    _draw(home, home.flows.retry(home.flows.find(id_)))
 
 
 def _record(flow: Flow) -> dict[str, object]:

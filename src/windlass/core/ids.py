@@ -64,10 +64,14 @@ def first_id_at(moment: Micros) -> JobId:
 def check_part(value: str) -> str:
     """The first or the last characters of an id, as people copy them."""
     text = value.lower().strip("…")
-    if not MIN_PART <= len(text) <= LENGTH or not (is_prefix(text) or is_suffix(text)):
+    if not is_part(text):
         said = f"nor the first or last {MIN_PART} characters or more of one"
         raise InvalidName("id", f"{text[:40]!r} is not a UUID, {said}")
     return text
+
+
+def is_part(text: str) -> bool:
+    return MIN_PART <= len(text) <= LENGTH and (is_prefix(text) or is_suffix(text))
 
 
 def is_prefix(text: str) -> bool:

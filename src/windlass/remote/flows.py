@@ -1,20 +1,24 @@
 """The verbs of `app.flows`, through the server."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from windlass.client.handle import CANCELLED
 from windlass.client.verbs.filters import check_limit
-from windlass.client.verbs.flows import Flows
+from windlass.client.verbs.flows import FlowNotFound, Flows
 from windlass.core.graphs.tree import FlowTree
 from windlass.core.groups.flow import Flow
 from windlass.core.groups.ids import named_group_id
-from windlass.core.ids import JobRef, check_id
+from windlass.core.ids import JobRef, check_id, is_part
 from windlass.core.names import check_key
+from windlass.errors import InvalidName
 from windlass.remote.connection import ThroughServer
 from windlass.server.api.flows import FlowDetail, FlowList, FlowRecord
 from windlass.store.records import Page
+
+PAGE, MAX_PAGES = 500, 20
+"""Flows that are searched for a part of an id."""
 
 
 class RemoteFlows(ThroughServer, Flows):
@@ -22,6 +26,30 @@ class RemoteFlows(ThroughServer, Flows):
 
     async def aget(self, id: JobRef) -> Flow:
         return _flow(await self._connection.get(_path(id), FlowDetail, limit=1))
+
+    async def afind(self, part: str) -> str:
+        try:
+            return (await self.aget(part)).id
+        except FlowNotFound:
+            if not is_part(text := part.lower().strip("…")):
+                raise
+        ids = [id_ async for id_ in self._ids()]
+        found = [id_ for id_ in ids if id_.startswith(text)] or [id_ for id_ in ids if id_.endswith(text)]
+        if len(found) > 1:
+            raise InvalidName("id", f"{len(found)} flows have an id with {text!r}; give more of it")
+        if not found:
+            raise FlowNotFound(part)
+        return found[0]
+
+    async def _ids(self) -> AsyncIterator[str]:
+        """The ids of the newest flows."""
+        cursor = None
+        for _ in range(MAX_PAGES):
+            page = await self.alist(limit=PAGE, cursor=cursor)
+            for flow in page.items:
+                yield flow.id
+            if (cursor := page.next_cursor) is None:
+                return
 
     async def atree(self, id: JobRef, *, limit: int = 1000) -> FlowTree:
         found = await self._connection.get(_path(id), FlowDetail, limit=limit)

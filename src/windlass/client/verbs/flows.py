@@ -15,6 +15,7 @@ from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import check_limit, list_page
+from windlass.client.verbs.find import find_flow
 from windlass.client.verbs.group import Verbs
 from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES, MAX_NODES
 from windlass.core.graphs.tree import FlowTree
@@ -27,12 +28,12 @@ from windlass.core.groups.ids import (
     named_group_id,
 )
 from windlass.core.groups.rules import GroupPayload, noted_loss
-from windlass.core.ids import JobRef, check_id, is_id
+from windlass.core.ids import JobRef, check_id, is_id, is_part
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
 from windlass.core.names import check_key
 from windlass.core.status import Status
-from windlass.errors import InvalidOption, WindlassError
+from windlass.errors import InvalidOption, JobNotFound, WindlassError
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Page
 
@@ -57,6 +58,19 @@ class Flows(Verbs):
         if job.type == FLOW_TYPE:
             return await describe_graph(store.operator, job)
         return await _described(store, job)
+
+    async def afind(self, part: str) -> str:
+        """The id of the flow with this name or id, else of the only one whose id begins, or ends, with this text."""
+        operator = (await self._home._ready()).operator
+        try:
+            return (await self._look(operator, part)).id
+        except FlowNotFound:
+            if not is_part(part.lower().strip("…")):
+                raise
+        try:
+            return await find_flow(operator, part)
+        except JobNotFound:
+            raise FlowNotFound(part) from None
 
     async def atree(self, id: JobRef, *, limit: int = 1000) -> FlowTree:
         """The nodes of a graph, with what each waits for; of a group its callbacks, and up to `limit` members."""
@@ -118,6 +132,7 @@ class Flows(Verbs):
         raise FlowNotFound(ids[0] if name is None else name)
 
     get = blocking(aget)
+    find = blocking(afind)
     tree = blocking(atree)
     cancel = blocking(acancel)
     retry = blocking(aretry)
