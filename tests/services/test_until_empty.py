@@ -1,5 +1,6 @@
 """--until-empty: what holds a worker, and what does not."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -8,10 +9,15 @@ from tests.support.clock import ManualClock
 from tests.support.seed import completed, enqueue_one, put, running, settle
 from tests.support.timing import MINUTE, add, jobs_of
 from windlass import Queue, Status
+from windlass.client.groups.opening import open_group, seal_group
 from windlass.coordinator.duties import Fire
-from windlass.core.events import silent
+from windlass.core.events import Event, silent
+from windlass.core.groups.ids import GROUP_TYPE, new_group_id
+from windlass.core.log_events import GroupStaysOpen
 from windlass.core.moments import SECOND
+from windlass.observe.logs import sentence
 from windlass.store.contract import Store
+from windlass.worker.supervisor import side_tasks
 from windlass.worker.supervisor.side_tasks import is_empty, until_empty
 
 
@@ -96,3 +102,47 @@ async def test_a_tick_that_has_come_does_until_it_is_fired(store: Store, clock: 
     assert not await is_empty(store, ["default"])
     await store.operator.cancel([job.id for job in await jobs_of(store)], "seen")
     assert await is_empty(store, ["default"])
+
+
+async def test_an_open_group_that_is_never_sealed_is_named_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(side_tasks, "UNSEALED_SECONDS", 0.0)
+    monkeypatch.setattr(side_tasks, "EMPTY_CHECK_SECONDS", 0.001)
+    group, sealed = new_group_id(), new_group_id()
+    payload = f'{{"group": "{group}", "size": 0, "open": true}}'
+    for each in (group, sealed):
+        await open_group(store, each)
+        await enqueue_one(store, id=each, type=GROUP_TYPE, payload=payload, delay=MINUTE)
+    await seal_group(store, sealed, 0)
+    heard: list[Event] = []
+    looks = 0
+    empty = side_tasks.is_empty
+
+    async def looked(*args: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 5:
+            await store.operator.cancel([sealed], "enough")
+        if looks == 10:
+            await store.operator.cancel([group], "enough")
+        return await empty(*args)
+
+    monkeypatch.setattr(side_tasks, "is_empty", looked)
+    await until_empty(store, ["default"], heard.append)
+    assert looks == 10
+    assert heard == [GroupStaysOpen(flow=group)]
+    level, told = sentence(heard[0])
+    assert level == logging.WARNING
+    assert f"windlass flows cancel {group}" in told
+
+
+async def test_an_open_group_that_waits_for_a_moment_is_not_named(store: Store) -> None:
+    heard: list[Event] = []
+    look = side_tasks.UnsealedGroups(store, heard.append).look
+    group = new_group_id()
+    await open_group(store, group)
+    await look({group})
+    await look(set())
+    await look({group})
+    assert heard == []

@@ -30,6 +30,12 @@ class FlowEnded(Event, frozen=True, kw_only=True):
     status: Status
 
 
+class GroupStaysOpen(Event, frozen=True, kw_only=True):
+    """A worker with `--until-empty` waits for an open group that was not sealed, although its members have ended."""
+
+    flow: JobId
+
+
 class JobsClaimed(Event, frozen=True, kw_only=True):
     """A runner claimed jobs; emitted only if completions are logged too."""
 

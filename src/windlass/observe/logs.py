@@ -10,7 +10,7 @@ from typing import TextIO, get_args
 
 from windlass.core import events
 from windlass.core.events import Event
-from windlass.core.log_events import FailuresRepeated, FlowEnded, JobsClaimed, OperatorActed
+from windlass.core.log_events import FailuresRepeated, FlowEnded, GroupStaysOpen, JobsClaimed, OperatorActed
 from windlass.core.status import Status
 from windlass.core.text import cut
 from windlass.errors import ConfigError
@@ -29,8 +29,8 @@ def sentence(event: Event) -> tuple[int, str]:
     match event:
         case events.AttemptEnded():
             return _attempt(event)
-        case FlowEnded():
-            return _flow_ended(event)
+        case FlowEnded() | GroupStaysOpen():
+            return _flow(event)
         case events.JobRescued():
             return logging.WARNING, _rescued(event)
         case events.JobsRescued():
@@ -76,7 +76,12 @@ def sentence(event: Event) -> tuple[int, str]:
             return _info_sentence(event)
 
 
-def _flow_ended(event: FlowEnded) -> tuple[int, str]:
+def _flow(event: FlowEnded | GroupStaysOpen) -> tuple[int, str]:
+    if isinstance(event, GroupStaysOpen):
+        return logging.WARNING, (
+            f"this worker waits for the open group {event.flow}: its members have ended, but it was not sealed; "
+            f"run its producer again, or windlass flows cancel {event.flow}"
+        )
     level = logging.DEBUG if event.status is Status.COMPLETED else logging.WARNING
     return level, f"the {event.kind} {event.flow} is {event.status}: windlass flows show {event.flow}"
 

@@ -2,14 +2,18 @@
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Sequence, Set
 
 from windlass.client.groups.members import first_live
+from windlass.client.groups.opening import read_opening
 from windlass.coordinator.coordinator import Coordinator
 from windlass.core.events import Emit, HintsUnavailable
 from windlass.core.graphs.ids import WATCHER_TYPES
 from windlass.core.groups.ids import is_group_id
+from windlass.core.ids import JobId
+from windlass.core.log_events import GroupStaysOpen
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable, StoreUnusable
@@ -29,6 +33,8 @@ MAX_RUNNERS = 100
 MAX_SCHEDULES = 100
 MAX_GROUPS = 100
 EMPTY_CHECK_SECONDS = 0.2
+UNSEALED_SECONDS = 5.0
+"""A producer that is slow between two members is not worth a line in the log."""
 HOLDING = (Status.PENDING, Status.RUNNING, Status.FAILED)
 
 
@@ -91,18 +97,43 @@ async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> tuple[
 
     This polls: while jobs flow, one hint arrives with every commit.
     """
-    while not await retry_until_done("looking for work", lambda: is_empty(store, queues), emit):  # noqa: ASYNC110
+    over, unsealed = set[JobId](), UnsealedGroups(store, emit)
+    while not await retry_until_done("looking for work", lambda: is_empty(store, queues, over), emit):
+        await retry_until_done("looking for open groups", lambda: unsealed.look(over), emit)
+        over.clear()
         await asyncio.sleep(EMPTY_CHECK_SECONDS)
     counts = (await retry_until_done("counting jobs", store.operator.counts, emit)).queues
     return tuple(sorted(name for name, of in counts.items() if of[Status.PENDING] and name not in queues))
 
 
-async def _is_group_over(store: Store) -> bool:
-    """Whether a group waits although its members have ended: its callback runs in a moment."""
+class UnsealedGroups:
+    """Emits once which open group holds the worker, if it was not sealed for a while."""
+
+    def __init__(self, store: Store, emit: Emit) -> None:
+        self._store, self._emit = store, emit
+        self._since: dict[JobId, float] = {}
+        """Since when the members of each group have ended."""
+        self._emitted: set[JobId] = set()
+
+    async def look(self, over: Set[JobId]) -> None:
+        """`over` are the groups whose members have ended, as far as the last check read them."""
+        now = time.monotonic()
+        self._since = {group: self._since.get(group, now) for group in over}
+        for group in self._since.keys() - self._emitted:
+            if now - self._since[group] >= UNSEALED_SECONDS:
+                opening = await read_opening(self._store, group)
+                if opening is not None and opening.size is None:
+                    self._emitted.add(group)
+                    self._emit(GroupStaysOpen(flow=group))
+
+
+async def _is_group_over(store: Store, over: set[JobId]) -> bool:
+    """Whether a group waits although its members have ended: its callback runs in a moment, if it is sealed."""
     for type_ in WATCHER_TYPES:
         groups = await store.operator.list(JobFilter(type=type_, status=(Status.SCHEDULED,)), MAX_GROUPS, None)
         for group in groups.items:
             if is_group_id(group.id) and await first_live(store.operator, group.id) is None:
+                over.add(group.id)
                 return True
     return False
 
@@ -115,10 +146,10 @@ async def _counted(store: Store, queues: Sequence[str]) -> Counter[str]:
     return jobs
 
 
-async def is_empty(store: Store, queues: Sequence[str]) -> bool:
+async def is_empty(store: Store, queues: Sequence[str], over: set[JobId] | None = None) -> bool:
     """Nothing pending, running, failed, or due within a second, and no tick that is due.
 
-    Paused queues do not count.
+    Paused queues do not count. A group whose members have ended is added to `over`, if it alone holds the worker.
     """
     # A dead worker may have left jobs under its lease, and no other worker may be there to rescue them.
     if await store.leases.rescue(MAX_RUNNERS):
@@ -136,7 +167,7 @@ async def is_empty(store: Store, queues: Sequence[str]) -> bool:
         return False
     if jobs[Status.SCHEDULED]:
         due = (await store.jobs.admit(0, queues)).next_due_in
-        if (due is not None and due <= SECOND) or await _is_group_over(store):
+        if (due is not None and due <= SECOND) or await _is_group_over(store, set() if over is None else over):
             return False
         # A job that was scheduled at the count may have been woken since, so the reads after it did not find it.
         now = await _counted(store, served)
