@@ -15,7 +15,8 @@ SELECT EXISTS (
     SELECT 1 FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
         WHERE job.queue = watermark.queue AND job.sort_priority = watermark.sort_priority AND job.rank >= watermark.rank
-        /*yugabyte AND job.bucket = watermark.bucket */ AND job.stage = 'pending' AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
+        /*yugabyte AND job.bucket = watermark.bucket */ AND job.stage = 'pending' AND job.status = 'pending'
+        AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
     ) AS found WHERE watermark.queue = ANY(:queues::text[]) AND NOT EXISTS (
         SELECT 1 FROM windlass.queues AS queue
         WHERE queue.name = watermark.queue AND queue.paused AND (queue.paused_until IS NULL OR queue.paused_until > :now)

@@ -5,7 +5,9 @@
 for _, runner in ipairs(request) do
   local worker = redis.call('HGET', K.dead_runners, runner)
   if worker then
-    for _, registration in ipairs(registrations_from(worker .. '\0' .. runner .. '\0')) do redis.call('ZREM', K.registrations, registration) end
+    for _, registration in ipairs(registrations_from(worker .. '\0' .. runner .. '\0')) do
+      redis.call('ZREM', K.registrations, registration)
+    end
     redis.call('HDEL', K.dead_runners, runner)
   end
 end

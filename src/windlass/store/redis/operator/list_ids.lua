@@ -122,7 +122,11 @@ local function contains_all(id, value)
     local inside = value
     if field ~= 'payload' then
       r = r or read_record(value)
-      if field == 'type' then inside = fields_of(r)[TYPE] else inside = has(r.flags, HAS_DETAILS) and string.lower(redis.call('HGET', K.details, id) or '') or '' end
+      if field == 'type' then
+        inside = fields_of(r)[TYPE]
+      else
+        inside = has(r.flags, HAS_DETAILS) and string.lower(redis.call('HGET', K.details, id) or '') or ''
+      end
     end
     if not string.find(inside, text, 1, true) then return false end
   end

@@ -43,7 +43,8 @@ WITH RECURSIVE down (child, parent, depth) AS (
 )
 SELECT child, queue, idempotency_key, (
     SELECT json_group_object(dependency.parent, coalesce(over.status, 'dead'))
-    FROM json_each(gone.parents) AS one CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = one.value AND dependency.child = gone.id
+    FROM json_each(gone.parents) AS one
+    CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = one.value AND dependency.child = gone.id
     LEFT JOIN windlass_history AS over ON over.id = dependency.parent
     WHERE NOT EXISTS (SELECT 1 FROM windlass_jobs AS live WHERE live.id = dependency.parent)
 )

@@ -59,7 +59,10 @@ UPDATE windlass_history SET payload = :payload WHERE id = :id
 -- A job that is rescheduled, moved or reprioritized loses what ageing added; one that gets a time loses its delay after parents.
 UPDATE windlass_jobs
 SET status = :status, reason = :reason, run_at = :run_at, rank = :rank, updated_at = :now,
-    sort_priority = coalesce(:sort_priority, CASE WHEN :status = 'scheduled' OR queue <> :queue THEN sort_priority + aged_by ELSE sort_priority END),
+    sort_priority = coalesce(
+        :sort_priority,
+        CASE WHEN :status = 'scheduled' OR queue <> :queue THEN sort_priority + aged_by ELSE sort_priority END
+    ),
     aged_by = CASE WHEN :sort_priority IS NOT NULL OR :status = 'scheduled' OR queue <> :queue THEN 0 ELSE aged_by END,
     payload = coalesce(:payload, payload), queue = :queue, key_slot = :key_slot,
     delay_after_parents = iif(:timed, 0, delay_after_parents),

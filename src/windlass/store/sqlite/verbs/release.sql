@@ -27,10 +27,17 @@ SET parent_results = CASE
     END,
     reason = CASE
         WHEN pending_parents > done.value ->> 1 THEN reason
-        WHEN max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) <= :now AND concurrency_key IS NOT NULL THEN 'waits for its concurrency key'
+        WHEN max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) <= :now AND concurrency_key IS NOT NULL
+            THEN 'waits for its concurrency key'
     END,
-    run_at = CASE WHEN pending_parents > done.value ->> 1 THEN run_at ELSE max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) END,
-    rank = CASE WHEN pending_parents > done.value ->> 1 THEN rank ELSE max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents) END,
+    run_at = CASE
+        WHEN pending_parents > done.value ->> 1 THEN run_at
+        ELSE max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents)
+    END,
+    rank = CASE
+        WHEN pending_parents > done.value ->> 1 THEN rank
+        ELSE max(iif(run_at > created_at, run_at, 0), :now + delay_after_parents)
+    END,
     updated_at = :now
 FROM json_each(:releases) AS done WHERE windlass_jobs.id = done.value ->> 0
 

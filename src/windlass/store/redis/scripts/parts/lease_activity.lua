@@ -50,7 +50,8 @@ local function apply_grace(lease, grace_round, now)
     return true
   end
   local since = lease.expires - lease.length
-  if since >= grace_round.at or not gets_grace(lease.graces, lease.length, grace_round.unrenewed, grace_round.unreached) then return false end
+  if since >= grace_round.at then return false end
+  if not gets_grace(lease.graces, lease.length, grace_round.unrenewed, grace_round.unreached) then return false end
   lease.expires, lease.graces = math.max(lease.expires, now + lease.length), lease.graces + 1
   return true
 end

@@ -53,7 +53,10 @@ end
 -- Drops full token buckets, of twice as many as it writes: the coordinator alone could not keep up.
 local function close_rate_session(session)
   local written = 0
-  if session.paid then store_token_bucket(QUEUE_TOKEN_BUCKET, session.queue_token_bucket, ready_at(session.queue_token_bucket, session.rate, session.rate.burst)) end
+  if session.paid then
+    local full_at = ready_at(session.queue_token_bucket, session.rate, session.rate.burst)
+    store_token_bucket(QUEUE_TOKEN_BUCKET, session.queue_token_bucket, full_at)
+  end
   for key, plan in pairs(session.plans) do
     if plan.rate then
       store_token_bucket(key, plan.now, ready_at(plan.now, plan.rate, plan.rate.burst))
