@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.seed import new_job
-from windlass.core.jobs.admission import expiry, is_expired, spoils
+from windlass.core.jobs.admission import expires_instead, expiry, is_expired
 from windlass.core.status import FINISHED, Status
 
 
@@ -21,5 +21,5 @@ def test_a_job_is_expired_from_its_moment_on() -> None:
 
 
 def test_what_has_ended_does_not_expire() -> None:
-    assert {status for status in Status if not spoils(status, 5, 5)} == FINISHED
-    assert not [status for status in Status if spoils(status, 5, 4) or spoils(status, None, 5)]
+    assert {status for status in Status if not expires_instead(status, 5, 5)} == FINISHED
+    assert not [status for status in Status if expires_instead(status, 5, 4) or expires_instead(status, None, 5)]

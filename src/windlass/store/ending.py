@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.flow.key_slots import keeps_key_slot
-from windlass.core.jobs.admission import EXPIRED, spoils
+from windlass.core.jobs.admission import EXPIRED, expires_instead
 from windlass.core.jobs.outcome import LOST, UNSTARTED, Ending, Settlement, after_crash
 from windlass.core.moments import Micros
 from windlass.core.status import Status
@@ -57,7 +57,7 @@ def resolve(job: Running, ending: Ending, now: Micros) -> Ending:
         # An unwanted retry is a cancellation too. Its reason: the handler's, else the requester's.
         said = ending.reason if ending.status is Status.CANCELLED else None
         ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=said or job.reason)
-    elif spoils(ending.status, job.expires_at, now):
+    elif expires_instead(ending.status, job.expires_at, now):
         ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=EXPIRED)
     return ending
 

@@ -39,7 +39,7 @@ class RateWaits:
         """Drop the wait of a queue, before a claim from it."""
         self._at.pop(queue, None)
 
-    def is_shut(self, queue: str, now: Micros, rate: str | None) -> bool:
+    def is_exhausted(self, queue: str, now: Micros, rate: str | None) -> bool:
         """Whether a claim would be useless."""
         wait_end = self._at.get(queue)
         return wait_end is not None and wait_end.rate == rate and wait_end.at - MAX_WAIT <= now < wait_end.at
@@ -49,7 +49,7 @@ class RateWaits:
         first = min((wait_end.boot for wait_end in self._at.values()), default=None)
         return None if first is None else max(0, first - since_boot())
 
-    def tell(self) -> None:
+    def forget_refilled(self) -> None:
         """Forget the queues that have tokens again."""
         now = since_boot()
         self._at = {queue: wait_end for queue, wait_end in self._at.items() if wait_end.boot > now}
@@ -67,7 +67,7 @@ class HintWaiters:
         """The current position."""
         return self._cursor
 
-    def hear(self) -> None:
+    def notify(self) -> None:
         """A hint: wake all waiters."""
         self._cursor = next(self._numbers)
         here = running_loop() if self._waiting else None
@@ -99,7 +99,7 @@ class HintWaiters:
         if opens is None or opens >= seconds * SECOND:
             return await self.wait(cursor, seconds)
         await self.wait(cursor, opens / SECOND)
-        rate_waits.tell()
+        rate_waits.forget_refilled()
         return True
 
 

@@ -122,9 +122,9 @@ def _run(app: App, job: NewJob, folder: Path, steps: "Steps") -> NoReturn:
         steps.surround(app)
         app.enqueue_many([job])  # with the same id in each process: the second finds it
         run_all(app, advance=True)
-        steps.tell(Ended(problem=_problem(app, job)))
+        steps.report(Ended(problem=_problem(app, job)))
     except BaseException:
-        steps.tell(Ended(failure=traceback.format_exc()[-8_000:]))
+        steps.report(Ended(failure=traceback.format_exc()[-8_000:]))
     finally:
         os._exit(0)
 
@@ -152,7 +152,7 @@ class Steps:
         self._number = 0
         self._visits: Counter[Place] = Counter()
 
-    def tell(self, ended: Ended) -> None:
+    def report(self, ended: Ended) -> None:
         os.write(self._pipe, msgspec.json.encode(ended))
 
     def surround(self, app: App) -> None:
@@ -196,7 +196,7 @@ class Steps:
             return
         self._number += 1
         if self._number == self._kill_at:
-            self.tell(Ended(killed=place))
+            self.report(Ended(killed=place))
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:

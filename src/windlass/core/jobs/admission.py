@@ -43,6 +43,6 @@ def is_expired(expires_at: Micros | None, now: Micros) -> bool:
     return expires_at is not None and expires_at <= now
 
 
-def spoils(status: Status, expires_at: Micros | None, now: Micros) -> bool:
+def expires_instead(status: Status, expires_at: Micros | None, now: Micros) -> bool:
     """Whether a job expires instead: its attempt ended with a status that would run it again after its expiry."""
     return status not in FINISHED and is_expired(expires_at, now)

@@ -254,7 +254,7 @@ class PostgresSignals(Role):
         super().__init__(access, hints)
         self._rate_waits = claims.limited.rate_waits
         self.subscribe = hints.subscribe
-        self.wake = hints.hear
+        self.wake = hints.notify
         self.cursor = hints.cursor
 
     @property

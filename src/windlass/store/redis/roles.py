@@ -238,7 +238,7 @@ class RedisSignals(Role):
         self._hints.attend(queues)
 
     def wake(self) -> None:
-        self._hints.hear()
+        self._hints.notify()
 
     def cursor(self) -> int:
         return self._hints.cursor()

@@ -53,7 +53,7 @@ class Hints(HintWaiters):
         """Loops with a timer for their delayed hints."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._queues: frozenset[str] | None = None
-        self._heard = asyncio.Event()
+        self._test_arrived = asyncio.Event()
         self.silence: str | None = None if server.notifies else why_no_hints(server.address)
         """Why no notification arrives here; None: one did, or it was not tried."""
         server.on_loop_end = self._on_loop_end
@@ -85,7 +85,7 @@ class Hints(HintWaiters):
             self._start(self._notify([""]))
         else:
             self.later(("",))
-        self.hear()
+        self.notify()
 
     def later(self, queues: Collection[str]) -> None:
         """Notify these queues as soon as there is a token."""
@@ -150,23 +150,23 @@ class Hints(HintWaiters):
         if not self._server.notifies:
             self.silence = NOT_ACCEPTED
             return
-        self._heard.clear()
+        self._test_arrived.clear()
         await session.connection.add_listener(self._channel, self._on_notice)
         await session.connection.fetch("SELECT pg_notify($1, $2)", self._channel, PROBE)
         self.silence = None
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                await self._heard.wait()
+                await self._test_arrived.wait()
         except TimeoutError:
             self.silence = "something between here and the server swallows them"
-        self.hear()  # hints that were sent before
+        self.notify()  # hints that were sent before
 
     def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if payload == PROBE:
             if pid == connection.get_server_pid():
-                self._heard.set()
+                self._test_arrived.set()
         elif self._queues is None or payload in self._queues:
-            self.hear()
+            self.notify()
 
     async def close(self) -> None:
         """Send delayed hints, and end."""
@@ -174,7 +174,7 @@ class Hints(HintWaiters):
         self._send(self._delayed.pop(loop, set()))
         if tasks := [task for task in self._tasks if task.get_loop() is loop]:
             await asyncio.wait(tasks, timeout=PATIENCE_SECONDS)
-        self.hear()
+        self.notify()
 
     async def _on_loop_end(self) -> None:
         """At the end of the loop, send its delayed hints."""

@@ -167,16 +167,16 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
 async def _arrives(address: Address, session: Session) -> bool:
     channel, heard = f"windlass_doctor_{secrets.token_hex(8)}", asyncio.Event()
 
-    def hear(*_: Any) -> None:
+    def on_notification(*_: Any) -> None:
         heard.set()
 
     listening = await connect(address.dsn, CONNECT_SECONDS, pooled=False)
     try:
-        await listening.connection.add_listener(channel, hear)
+        await listening.connection.add_listener(channel, on_notification)
         await session.connection.fetchval("SELECT pg_notify($1, 'heard?')", channel)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(heard.wait(), PATIENCE_SECONDS)
-        await listening.connection.remove_listener(channel, hear)
+        await listening.connection.remove_listener(channel, on_notification)
     finally:
         await listening.close()
     return heard.is_set()

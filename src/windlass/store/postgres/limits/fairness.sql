@@ -15,7 +15,7 @@ CROSS JOIN LATERAL (
 
 -- name: claim_tenants
 -- Claim the next pending jobs of some tenants at one priority of a fair queue, where no tokens are needed:
--- tenant_candidates and claim_candidates in one statement.
+-- tenant_candidates and claim_candidates in one statement: as two, a claim of ten jobs costs a tenth more processor time.
 WITH moment AS MATERIALIZED (
     SELECT now FROM (SELECT :now AS now) AS clock
     WHERE EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)

@@ -85,15 +85,17 @@ def _weights(declared: str, changed: str) -> dict[str, float]:
 async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, rate_waits: RateWaits) -> bool:
     """Whether a claim or an admission would find anything; not in queues that are full or without tokens."""
     shut = {
-        row["name"] for row in await db.rows("queue_loads", {"queues": list(queues)}) if _is_shut(row, rate_waits)
+        row["name"]
+        for row in await db.rows("queue_loads", {"queues": list(queues)})
+        if _is_exhausted(row, rate_waits)
     }
     opened = [queue for queue in queues if queue not in shut]
     rows = await db.rows("has_work", {"queues": opened, "types": None if types is None else list(types)})
     return bool(rows[0][0])
 
 
-def _is_shut(row: Any, rate_waits: RateWaits) -> bool:
-    if rate_waits.is_shut(row["name"], row["now"], row["rate_limit"]):
+def _is_exhausted(row: Any, rate_waits: RateWaits) -> bool:
+    if rate_waits.is_exhausted(row["name"], row["now"], row["rate_limit"]):
         return True
     if row["max_concurrency"] is not None and row["running"] >= row["max_concurrency"]:
         return True

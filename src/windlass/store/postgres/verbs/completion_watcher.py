@@ -40,7 +40,7 @@ class PostgresCompletionWatcher:
         """Rows that may exist: also of a cancelled call, and of the connection before."""
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._heard = False
+        self._listened = False
         self.silence: str | None = "it does not listen yet"
         if not server.notifies:
             self.silence = why_no_hints(server.address)
@@ -67,14 +67,14 @@ class PostgresCompletionWatcher:
         """Listen, and again when the connection is lost, unless there is a pooler."""
         pause = FIRST_PAUSE
         while not self._server.pooled:
-            self._heard = False
+            self._listened = False
             try:
                 await self._listen()
             except (*TROUBLE, WindlassError) as error:
                 self.silence = str(
                     error if isinstance(error, WindlassError) else translate(error, self._server.shown)
                 )
-            pause = FIRST_PAUSE if self._heard else min(2 * pause, MAX_PAUSE)
+            pause = FIRST_PAUSE if self._listened else min(2 * pause, MAX_PAUSE)
             await asyncio.sleep(pause)
         self.silence = "a pooler is in between, which passes on none"
 
@@ -113,7 +113,7 @@ class PostgresCompletionWatcher:
                 await db.rows("watch_results", {"ids": fresh, "channel": self._channel, "length": LASTS})
                 self._written.update(fresh)
                 self._stored.update(fresh)  # again: a notification of the previous row may have come meanwhile
-                self.silence, self._heard = None, True
+                self.silence, self._listened = None, True
                 self._tell(fresh)
             if given_up := sorted(self._stored - self._watched):
                 self._written.difference_update(given_up)

@@ -103,7 +103,7 @@ class _Part:
         self.begun = True
         self.limit.reschedule(self.until + CANCEL_SECONDS + SLACK_SECONDS)
 
-    def tell(self, answers: list[Enqueued]) -> None:
+    def succeed(self, answers: list[Enqueued]) -> None:
         if not self.answer.done():
             self.answer.set_result(answers)
 
@@ -132,12 +132,12 @@ async def _store_together(parts: list[_Part]) -> None:
             await _store_alone(part)
         return
     for part in wanted:
-        part.tell([next(answers) for _ in part.jobs])
+        part.succeed([next(answers) for _ in part.jobs])
 
 
 async def _store_alone(part: _Part) -> None:
     try:
-        part.tell(await part.store(part.jobs, part.until))
+        part.succeed(await part.store(part.jobs, part.until))
     except Exception as error:
         part.fail(error)
 
@@ -161,7 +161,7 @@ class Hinting:
             # Not before the commit: a worker that is woken too early finds nothing.
             self._hints.later(self._queues)
         if not failed:
-            self._hints.hear()
+            self._hints.notify()
 
 
 class Enqueuer:

@@ -52,7 +52,7 @@ class DirectEnqueue:
             return None
         if not hint.given:
             self._hints.later_on(session.loop, (job.queue,))
-        self._hints.hear()
+        self._hints.notify()
         return [Enqueued(job.id)]
 
     def _ask(self, access: Access, session: BlockingSession, job: NewJob, hint: Hint) -> Reply | None:

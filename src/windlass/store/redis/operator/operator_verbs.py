@@ -171,31 +171,33 @@ async def _drop(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, int]]
 async def replace_waiting(access: Access, decided: Decided) -> dict[JobId, Replaced]:
     """Write decisions; jobs with a failed parent stay as they are, the others register with their parents."""
     waiting = [seen for seen, after in decided if after.letter == Letter.BLOCKED]
-    vain = await _vain_parents(access, waiting) if waiting else {}
-    replaced = await replace_decided(access, [(seen, after) for seen, after in decided if seen.record.id not in vain])
+    failed = await _failed_parents(access, waiting) if waiting else {}
+    replaced = await replace_decided(
+        access, [(seen, after) for seen, after in decided if seen.record.id not in failed]
+    )
     asking: dict[str, list[JobId]] = defaultdict(list)
     for seen in waiting:
-        if seen.record.id not in vain and replaced[seen.record.id].status is not None:
+        if seen.record.id not in failed and replaced[seen.record.id].status is not None:
             asking[seen.queue].append(seen.record.id)
     await register_children(access, asking)
-    return replaced | {id_: Replaced(None, parent=parent) for id_, parent in vain.items()}
+    return replaced | {id_: Replaced(None, parent=parent) for id_, parent in failed.items()}
 
 
-async def _vain_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId, JobId]:
+async def _failed_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId, JobId]:
     """By job: a parent that failed, or is dropped."""
     left = {
         seen.record.id: pending_parents(seen.record.fields.parents or "[]", seen.record.parent_results)
         for seen in links
     }
     found = (await read_anywhere(access, {parent for parents in left.values() for parent in parents})).jobs
-    vain: dict[JobId, JobId] = {}
+    failed: dict[JobId, JobId] = {}
     for seen in links:
         when_ended = bool(seen.record.flags & Flag.WHEN_ENDED)
         for parent in left[seen.record.id]:
             status = found[parent].record.status if parent in found else Status.CANCELLED
             if effect_of(status, when_ended) is ParentEffect.CANCEL:
-                vain.setdefault(seen.record.id, parent)
-    return vain
+                failed.setdefault(seen.record.id, parent)
+    return failed
 
 
 async def change(

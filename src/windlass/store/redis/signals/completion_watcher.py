@@ -21,13 +21,13 @@ class RedisCompletionWatcher:
         self._keys = server.keys
         self._tell = tell
         self._queues: dict[JobId, str] = {}
-        self._heard = False
+        self._subscribed = False
         self._subscriptions = Subscriptions(server, self._channels, self._on_message)
         self._task: asyncio.Task[None] | None = None
 
     @property
     def silence(self) -> str | None:
-        return self._subscriptions.silence if self._heard else "the first subscription is not made yet"
+        return self._subscriptions.silence if self._subscribed else "the first subscription is not made yet"
 
     def watch(self, job: JobId, queue: str) -> None:
         if self._queues.get(job) == queue:
@@ -36,7 +36,7 @@ class RedisCompletionWatcher:
         loop = asyncio.get_running_loop()
         if self._task is None:
             self._task = loop.create_task(self._subscriptions.run(), context=Context())
-        elif self._subscriptions.hears(queue, self._keys.end(queue, job)):
+        elif self._subscriptions.is_subscribed(queue, self._keys.end(queue, job)):
             loop.call_soon(self._on_message, job)  # its end may have been published before it was watched
         self._subscriptions.refresh()
 
@@ -57,7 +57,7 @@ class RedisCompletionWatcher:
 
     def _on_message(self, channel: str) -> None:
         """A message on the channel of a job, or its subscription has begun: check the job."""
-        self._heard = True
+        self._subscribed = True
         job = channel.rpartition(":")[2]
         if job in self._queues:
             self._tell((job,))

@@ -26,7 +26,7 @@ class Hints(HintWaiters):
         """Threads without a loop that wait."""
         self._subscriptions: Subscriptions | None = None
         self._task: asyncio.Task[None] | None = None
-        server.on_enqueue = self.hear
+        server.on_enqueue = self.notify
 
     @property
     def silence(self) -> str | None:
@@ -37,11 +37,11 @@ class Hints(HintWaiters):
         """Subscribe to these queues."""
         self._stop()
         channels = {queue: (self._server.keys.channel(queue),) for queue in queues}
-        self._subscriptions = Subscriptions(self._server, lambda: channels, lambda _: self.hear())
+        self._subscriptions = Subscriptions(self._server, lambda: channels, lambda _: self.notify())
         self._listen()
 
-    def hear(self) -> None:
-        super().hear()
+    def notify(self) -> None:
+        super().notify()
         if self._blocked:
             with self._news:
                 self._news.notify_all()
@@ -67,7 +67,7 @@ class Hints(HintWaiters):
         with contextlib.suppress(RuntimeError):  # without a loop there is no task to wait for
             if task is not None and task.get_loop() is asyncio.get_running_loop():
                 await asyncio.wait([task])
-        self.hear()
+        self.notify()
 
     def _listen(self) -> None:
         """One listener, in the loop that serves."""

@@ -33,11 +33,13 @@ OnMessage = Callable[[str], None]
 class Subscriptions:
     """A subscriber at each server that has a queue with a wanted channel."""
 
-    def __init__(self, server: Server, wanted: Callable[[], Mapping[str, Collection[str]]], hear: OnMessage) -> None:
+    def __init__(
+        self, server: Server, wanted: Callable[[], Mapping[str, Collection[str]]], on_message: OnMessage
+    ) -> None:
         """`wanted` are the channels, by queue; call `refresh` when they change."""
         self._server = server
         self._wanted = wanted
-        self._on_message = hear
+        self._on_message = on_message
         self._homes: dict[str, str] = {}
         """queue → its server, as far as that is known."""
         self._lost: dict[str, str] = {}
@@ -55,10 +57,10 @@ class Subscriptions:
         """Subscribe to what is wanted now."""
         self._news.set()
 
-    def hears(self, queue: str, channel: str) -> bool:
+    def is_subscribed(self, queue: str, channel: str) -> bool:
         """Whether the channel is subscribed to."""
         at_home = self._subscribers.get(self._homes.get(queue, ""))
-        return at_home is not None and at_home[0].hears(channel)
+        return at_home is not None and at_home[0].is_subscribed(channel)
 
     async def run(self) -> None:
         """Keep the subscriptions, until cancelled."""
@@ -127,13 +129,13 @@ class Subscriptions:
 class Subscriber:
     """A connection that listens at one server to the channels that are wanted at the moment."""
 
-    def __init__(self, dsn: str, hear: OnMessage, *, clustered: bool) -> None:
+    def __init__(self, dsn: str, on_message: OnMessage, *, clustered: bool) -> None:
         self._dsn = dsn
-        self._on_message = hear
+        self._on_message = on_message
         self._clustered = clustered
         self._wanted: frozenset[str] = frozenset()
         self._asked: set[str] = set()
-        self._heard: set[str] = set()
+        self._confirmed: set[str] = set()
         self._news = asyncio.Event()
 
     def want(self, channels: Collection[str]) -> None:
@@ -141,9 +143,9 @@ class Subscriber:
         self._wanted = frozenset(channels)
         self._news.set()
 
-    def hears(self, channel: str) -> bool:
+    def is_subscribed(self, channel: str) -> bool:
         """Whether the server has confirmed the subscription."""
-        return channel in self._heard
+        return channel in self._confirmed
 
     async def listen(self) -> None:
         """Listen until the connection is lost, or a channel has moved to another server."""
@@ -158,7 +160,7 @@ class Subscriber:
     async def _listen(self) -> None:
         connection = connection_to(self._dsn)
         self._asked.clear()
-        self._heard.clear()
+        self._confirmed.clear()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await connect(connection)
@@ -179,7 +181,7 @@ class Subscriber:
             # A queue's own channel comes before those of its jobs: their names begin with it.
             fresh, old = sorted(self._wanted - self._asked), sorted(self._asked - self._wanted)
             self._asked = set(self._wanted)
-            self._heard &= self._asked
+            self._confirmed &= self._asked
             # One at a time: those of one command would have to be in one hash slot.
             commands = [(f"{kind}SUBSCRIBE", each) for each in fresh] + [(f"{kind}UNSUBSCRIBE", each) for each in old]
             if commands:
@@ -191,7 +193,7 @@ class Subscriber:
     def _take(self, word: object) -> None:
         match word:
             case [b"subscribe" | b"ssubscribe" | b"message" | b"smessage", bytes(channel), *_]:
-                self._heard.update({channel.decode()} & self._asked)
+                self._confirmed.update({channel.decode()} & self._asked)
                 self._on_message(channel.decode())
             case [b"sunsubscribe", bytes(channel), *_] if channel.decode() in self._asked:
                 raise redis.ConnectionError("a queue has moved to another server")

@@ -245,6 +245,6 @@ def _opened(access: Access, replies: dict[str, tuple[int, int, int, int, bytes, 
     for queue, (now, _, waiting, wait, rate, _) in replies.items():
         if wait >= 0:
             rate_waits.note(queue, now, wait, rate.decode())
-        elif waiting and not rate_waits.is_shut(queue, now, rate.decode()):
+        elif waiting and not rate_waits.is_exhausted(queue, now, rate.decode()):
             opened.add(queue)
     return opened

@@ -78,7 +78,7 @@ async def note(access: Access, notes: Sequence[Note]) -> None:
         waiting = {
             queue: rest
             for queue, said in waiting.items()
-            if queue in replies and (rest := _unheard(said, replies[queue]) + said[len(batches[queue]) :])
+            if queue in replies and (rest := _unanswered(said, replies[queue]) + said[len(batches[queue]) :])
         }
     raise contended(access, notes[0].id)
 
@@ -108,7 +108,7 @@ def _portion(said: list[_Said]) -> list[tuple[_Said, bytes]]:
     return [each for each, size in zip(some, sizes, strict=True) if size <= MAX_BYTES] or some[:1]
 
 
-def _unheard(said: list[_Said], replies: Sequence[int | list[Any]]) -> list[_Said]:
+def _unanswered(said: list[_Said], replies: Sequence[int | list[Any]]) -> list[_Said]:
     """Entries that must be sent again, with the stored notes that the reply contains."""
     unheard = []
     for each, reply in zip(said, replies, strict=False):
