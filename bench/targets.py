@@ -60,6 +60,8 @@ class PeerRun(msgspec.Struct, frozen=True):
 
     jobs: int
     target: Target | None = None
+    note: str = ""
+    """What it does, in words, where peers differ."""
 
 
 class PeerEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +102,7 @@ SQLITE = Targets(
     history=Target(0.90),
     waiting=None,
 )
+_WAITING_WORKFLOW = "a workflow on the same queue that takes the results"
 SQLITE_PEERS = (
     PeerEntry(
         name="Huey",
@@ -111,7 +114,13 @@ SQLITE_PEERS = (
         note="Huey: its consumer's defaults (one thread), without its log line per task; it keeps no history. It "
         "polls every 0.1 s and, after a longer idle time, less often (up to 10 s).",
     ),
-    PeerEntry(name="DBOS", package="dbos", script="dbos_peer.py", note="DBOS: its defaults; it polls every second."),
+    PeerEntry(
+        name="DBOS",
+        package="dbos",
+        script="dbos_peer.py",
+        group=PeerRun(500, note=_WAITING_WORKFLOW),
+        note="DBOS: its defaults; it polls every second.",
+    ),
 )
 
 POSTGRES = Targets(
@@ -180,6 +189,13 @@ POSTGRES_PEERS = (
         single=PeerRun(2_000),
         note="graphile-worker: Node; localQueue 2,000, 24 jobs at once, completions in batches without delay. It "
         "keeps no history.",
+    ),
+    PeerEntry(
+        name="DBOS",
+        package="dbos",
+        script="dbos_peer.py",
+        group=PeerRun(1_000, note=_WAITING_WORKFLOW),
+        note="DBOS: its defaults; it polls every second.",
     ),
 )
 
@@ -270,7 +286,7 @@ REDIS_PEERS = (
         package="celery",
         script="celery_peer.py",
         drain=PeerRun(5_000, _AHEAD),
-        group=PeerRun(2_000, _AHEAD),
+        group=PeerRun(2_000, _AHEAD, "a chord"),
         single=PeerRun(1_000),
         note="Celery: a pool of 8 threads, acknowledged late, no results. It keeps no history.",
     ),
@@ -279,6 +295,7 @@ REDIS_PEERS = (
         package="rq",
         script="rq_peer.py",
         drain=PeerRun(2_000, _AHEAD),
+        group=PeerRun(1_000, note="a job that depends on all others; each member costs more the more there are"),
         bulk=PeerRun(10_000),
         single=PeerRun(2_000),
         note="RQ: SimpleWorker, its fastest, which does not fork for each job; results are kept for 500 s.",
@@ -290,7 +307,7 @@ REDIS_PEERS = (
         loads=True,
         node=True,
         drain=PeerRun(50_000, Target(1.3)),
-        group=PeerRun(20_000),
+        group=PeerRun(20_000, note="a flow with one parent"),
         bulk=PeerRun(50_000),
         single=PeerRun(2_000, Target(1.3)),
         note="BullMQ: Node, a concurrency of 100; finished jobs are kept.",

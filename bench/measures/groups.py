@@ -156,6 +156,12 @@ def _child(context: BenchContext, address: str, what: str, members: int) -> floa
         return float(json.loads((context.folder / "group_memory.json").read_text()))
 
 
+def _notes(context: BenchContext) -> Iterator[str]:
+    for peer in context.peers:
+        if (share := peer.entry.group) is not None:
+            yield f"{peer.name}: {share.note}; {context.of_peers(share.jobs):,} members."
+
+
 def _section(context: BenchContext, rows: list[Row]) -> Section:
     return Section(
         name="groups",
@@ -166,7 +172,8 @@ def _section(context: BenchContext, rows: list[Row]) -> Section:
             "`windlass worker --until-empty` with default settings, from the first claim to the last completion, as "
             "the store recorded them. Everything is enqueued before.",
             f"Callbacks: groups of {SMALL} members, one after the other, by the store's clock.",
-            "Celery: a chord. BullMQ: a flow with one parent. Peers without a fan-in of this size are left out.",
+            *_notes(context),
+            "Peers without a fan-in of this size are left out.",
             "Memory: beyond what the same process needs for a group of 100.",
         ],
     )

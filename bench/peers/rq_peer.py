@@ -52,6 +52,34 @@ def bulk() -> None:
     _say(time.perf_counter() - began)
 
 
+def group() -> None:
+    """Its bulk verb for the members, and one job that depends on all of them."""
+    began = time.perf_counter()
+    members = [
+        member
+        for start in range(0, JOBS, CHUNK)
+        for member in queue.enqueue_many(
+            [Queue.prepare_data("rq_peer.noop", kwargs=PAYLOAD) for _ in range(min(CHUNK, JOBS - start))]
+        )
+    ]
+    queue.enqueue("rq_peer.ended", depends_on=members)
+    _say(time.perf_counter() - began)
+
+
+def drain_group() -> None:
+    """From the first start of a member until the job that depends on them starts."""
+    _worker().work(burst=True, logging_level="ERROR")
+    raise SystemExit("what runs after the group did not run")
+
+
+def ended() -> None:
+    """What runs after a group."""
+    assert len(calls) == JOBS
+    _say(time.perf_counter() - calls[0])
+    sys.stdout.flush()
+    os._exit(0)
+
+
 def drain() -> None:
     """In burst mode, from the first start until no job is left."""
     _worker().work(burst=True, logging_level="ERROR")
@@ -82,4 +110,5 @@ def _say(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    {"fill": fill, "bulk": bulk, "drain": drain, "serve": serve, "produce": produce}[sys.argv[1]]()
+    verbs = {"fill": fill, "bulk": bulk, "drain": drain, "serve": serve, "produce": produce}
+    {**verbs, "group": group, "drain_group": drain_group}[sys.argv[1]]()

@@ -87,7 +87,9 @@ def test_groups_are_compared_with_independent_jobs_and_their_memory_is_measured(
     assert ran.returncode == 0, ran.stderr
     (groups,) = (each["section"] for each in json.loads(ran.stdout)["results"])
     rows = {row["name"]: row for row in groups["rows"]}
-    assert rows["members of one group"]["base"]["name"] == "independent jobs"
+    bases = [row["base"]["name"] for row in groups["rows"] if row["name"] == "members of one group"]
+    assert bases == ["independent jobs", "DBOS"]
+    assert any(note.startswith("DBOS: a workflow") for note in groups["notes"])
     assert rows["last end → `then` starts, median"]["rounds"][0] > 0
     assert [row["unit"] for row in rows.values()] == ["jobs/s", "jobs/s", "ms", "ms", "MiB", "MiB"]
 
