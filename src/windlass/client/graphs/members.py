@@ -13,6 +13,8 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
 PAGE = 500
+MAX_COUNTED = 50_000
+"""Max nodes and joins that one statement counts."""
 
 
 async def member_ids(operator: OperatorStore, flow: JobId, status: Sequence[Status]) -> AsyncIterator[list[JobId]]:
@@ -37,6 +39,17 @@ async def count_nodes(operator: OperatorStore, flow: JobId, status: Sequence[Sta
     async for ids in member_ids(operator, flow, status):
         found += sum(1 for id_ in ids if node_number(flow, id_) is not None)
     return found
+
+
+async def have_all_completed(operator: OperatorStore, flow: JobId, nodes: int, jobs: int) -> bool:
+    """Whether all jobs of a graph of more than a page have completed, by one count; False: unknown.
+
+    `jobs` may include jobs that are no nodes and joins, such as the members of a group. Those are not counted.
+    """
+    if not PAGE < jobs <= MAX_COUNTED:
+        return False
+    found = await operator.count_completed(flow, before_member(flow, 0), node_id(flow, nodes))
+    return found == (jobs, None)
 
 
 async def dropped_nodes(operator: OperatorStore, flow: JobId, nodes: int) -> dict[JobId, str | None]:

@@ -6,7 +6,7 @@ growing intervals.
 
 from collections.abc import Mapping
 
-from windlass.client.graphs.members import count_nodes, dropped_nodes, first_lost
+from windlass.client.graphs.members import count_nodes, dropped_nodes, first_lost, have_all_completed
 from windlass.client.groups.members import first_live
 from windlass.client.tasks.context import Context, entered
 from windlass.core.control import Cancel, Snooze
@@ -22,10 +22,11 @@ async def watch_flow(ctx: Context, flow: str, nodes: int, jobs: int, name: str =
     """Return if all nodes have completed or are skipped; raise Cancel if one is lost, Snooze while one is live."""
     try:
         operator = (await entered.get().home._ready()).operator
-        done = await count_nodes(operator, flow, (Status.COMPLETED,))
+        completed = await have_all_completed(operator, flow, nodes, jobs)
+        done = nodes if completed else await count_nodes(operator, flow, (Status.COMPLETED,))
         await ctx.progress(done, nodes)
         if done >= nodes:
-            return  # Every node was read as completed: the common case needs no more reads.
+            return  # All nodes have completed: the common case needs no more reads.
         if await first_live(operator, flow) is None:
             dropped = await dropped_nodes(operator, flow, nodes)
             if None not in dropped.values() or _age(ctx) >= stored_within(jobs):

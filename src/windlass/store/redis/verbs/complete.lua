@@ -8,12 +8,13 @@
 local now = now_micros()
 local ids, attempts, starts, results = unpack(request, 1, 4)
 local keep = retention_of(COMPLETED)
+local drop_time = string.format('%.0f', now + keep)  -- a number would be formatted for each job
 local values, PORTION = {}, 25
 local answer, claims, dirty_keys, seen = {}, {}, {}, {}
 local records, ended, key_slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
 local dropped, tombstones, tombstone_times = {}, {}, {}
 local done, unusual, dependents = 0, 0, 0
-local released, listed, work = {}, {}, {now = now, dirty_keys = dirty_keys, sent = {}}
+local released, work = {}, {now = now, dirty_keys = dirty_keys, sent = {}}
 local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
 local HAS_MORE = HAS_NOTES + IS_CHILD  -- other keys have entries of the job
 local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
@@ -62,13 +63,15 @@ end
 
 -- Few dependents are released at once, with its result; many by `notify_dependents`. Returns its flags: without any
 -- dependent left, those of dependents go. Head B begins at `at`.
+local near, last  -- dependents of a portion of the jobs, and the place of its last job
 local function pass_result(i, value, at, flags)
   local count, id = 1, ids[i]
   if has(flags, ONLY_DEPENDENT) then
     release(only_dependent(value, at, flags), id, '', results[i])
     flags = flags - ONLY_DEPENDENT
   else
-    local members = few_dependents(id)
+    near = near or dependents_between(id, ids[last])
+    local members = few_dependents(id, near)
     if not members then
       note_parent_state(id, COMPLETED, results[i])
       work.details = true
@@ -76,7 +79,6 @@ local function pass_result(i, value, at, flags)
     end
     count = #members
     for _, member in ipairs(members) do
-      listed[#listed + 1] = member
       release(string.sub(member, 38, 73), id, string.sub(member, 74), results[i])
     end
   end
@@ -99,7 +101,7 @@ local function add(i, finished)
   if keep > 0 then
     local n = 2 * done
     records[n - 1], records[n] = ids[i], finished
-    ended[n - 1], ended[n] = now + keep, ids[i]
+    ended[n - 1], ended[n] = drop_time, ids[i]
   end
 end
 
@@ -126,7 +128,9 @@ end
 for i, id in ipairs(ids) do
   local at = (i - 1) % PORTION
   if at == 0 and weight < MAX_WEIGHT then
-    values = redis.call('HMGET', K.jobs, unpack(ids, i, math.min(i + PORTION - 1, #ids)))
+    if near then forget_waiting(near) end
+    near, last = nil, math.min(i + PORTION - 1, #ids)
+    values = redis.call('HMGET', K.jobs, unpack(ids, i, last))
   end
   local value = values[at + 1]
   answer[i] = weight < MAX_WEIGHT and 0 or -1
@@ -147,7 +151,7 @@ for i, id in ipairs(ids) do
         local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
         count_claim(runner, claim)
         -- For most jobs only the head changes, and the flags if it had dependents or a key slot.
-        local rest = kept_flags ~= flags and struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) or ''
+        local rest
         if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then
           rest = without_key_slot(i, value, at, kept_flags)
           is_plain = rest ~= nil
@@ -157,7 +161,13 @@ for i, id in ipairs(ids) do
         elseif is_plain then
           if starts[i] >= 0 then started = claimed + starts[i] end
           local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
-          add(i, rest == '' and head .. string.sub(value, A_SIZE + 1) .. results[i] or head .. runner .. rest .. results[i])
+          if rest then
+            add(i, head .. runner .. rest .. results[i])
+          elseif kept_flags ~= flags then
+            add(i, head .. runner .. struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) .. results[i])
+          else
+            add(i, head .. string.sub(value, A_SIZE + 1) .. results[i])
+          end
         else
           add(i, finish_keyed(i, value, kept_flags))
         end
@@ -165,6 +175,7 @@ for i, id in ipairs(ids) do
     end
   end
 end
+if near then forget_waiting(near) end
 if done > 0 then add_count(RUNNING, -done) end
 if #records > 0 then
   redis.call('HSET', K.jobs, unpack(records))
@@ -176,7 +187,7 @@ if #key_slots > 0 then redis.call('ZREM', K.key_slots, unpack(key_slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
 if #dropped > 0 then replace_with_tombstones(dropped, tombstones, tombstone_times, now) end
 if next(unkept) then forget_jobs(unkept, now) end
-if #released > 0 then release_dependents(released, listed, work) end
+if #released > 0 then release_dependents(released, work) end
 if next(dirty_keys) then assign_key_slots(dirty_keys, now) end
 hint_if_room(done + unusual)
 if done > 0 and has_waiters() then publish_completions(seen) end

@@ -3,14 +3,45 @@
 --! uses: record, indexes, dependents
 local MAX_CHILDREN = 10
 
+local MAX_NEAR = 50
+
 local any_parent_changes
 
--- Its dependents; nil if they are many, or an earlier change of it is not notified yet.
-local function few_dependents(parent)
+-- Jobs that end together mostly follow each other: the dependents of all from one id to another, by parent, read at once
+-- if they are not too many. `released` are those that are released, `left` is how many others there are.
+local function dependents_between(first, last)
+  local near = {from = '[' .. WAITING .. first, to = '(' .. WAITING .. last .. '\255', by_parent = {}, released = {}}
+  local members = redis.call('ZRANGEBYLEX', K.dependents, near.from, near.to, 'LIMIT', 0, MAX_NEAR)
+  near.left = #members
+  if #members == MAX_NEAR then return near end
+  for _, member in ipairs(members) do
+    local parent = string.sub(member, 2, 37)
+    local of_parent = near.by_parent[parent]
+    if of_parent then of_parent[#of_parent + 1] = member else near.by_parent[parent] = {member} end
+  end
+  return near
+end
+
+-- Its dependents, which are released; nil if they are many, or an earlier change of it is not notified yet. `near`: those
+-- of the jobs around it.
+local function few_dependents(parent, near)
   if any_parent_changes == nil then any_parent_changes = redis.call('EXISTS', K.parent_changes) == 1 end
-  local members = dependents_of(WAITING, parent, MAX_CHILDREN + 1)
+  local of_near = near.by_parent[parent]
+  local members = of_near or dependents_of(WAITING, parent, MAX_CHILDREN + 1)
   if #members > MAX_CHILDREN or any_parent_changes and redis.call('HEXISTS', K.parent_changes, parent) == 1 then return nil end
+  near.left = near.left + (of_near and -#members or #members)
+  for _, member in ipairs(members) do near.released[#near.released + 1] = member end
   return members
+end
+
+-- Released dependents do not wait any more. Where nothing else is between them, their range is removed, which costs half.
+local function forget_waiting(near)
+  if #near.released == 0 then return end
+  if near.left == 0 then
+    redis.call('ZREMRANGEBYLEX', K.dependents, near.from, near.to)
+  else
+    redis.call('ZREM', K.dependents, unpack(near.released))
+  end
 end
 
 -- Head A and the beginning of head B of a record without a runner: what a child that goes on changes; and how long that is.
@@ -46,12 +77,11 @@ local function write_due(records, ready, by_type)
   end
 end
 
--- `released` has child, parent, the child's queue and the parent's result by turns; `listed` are those in `dependents`. Mail
--- for other queues is added to work.sent.
-local function release_dependents(released, listed, work)
+-- `released` has child, parent, the child's queue and the parent's result by turns. Mail for other queues is added to
+-- work.sent.
+local function release_dependents(released, work)
   local ids, records, ready, by_type, n = {}, {}, {}, {}, 0
   for i = 1, #released / 4 do ids[i] = released[4 * i - 3] end
-  if #listed > 0 then redis.call('ZREM', K.dependents, unpack(listed)) end
   for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do
     local id, parent, queue, result = ids[i], released[4 * i - 2], released[4 * i - 1], released[4 * i]
     local record, place, type
@@ -59,7 +89,7 @@ local function release_dependents(released, listed, work)
     if record then
       n = n + 2
       records[n - 1], records[n] = id, record
-      ready[n - 1], ready[n] = 0, place
+      ready[n - 1], ready[n] = '0', place
       by_type[type] = (by_type[type] or 0) + 1
     else
       notify_dependent(WAITING .. parent .. id .. queue, COMPLETED, result, work)
