@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from bench.environment import MAX_SECONDS
+from bench.peer_entry import PeerEntry
 from bench.report.figures import Base
-from bench.targets import PeerEntry
 from windlass.bench.process import BenchFailed
 
 SCRIPTS = Path(__file__).parent / "peers"

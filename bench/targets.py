@@ -1,7 +1,8 @@
-"""The targets and the peers of each store; the only module that names them."""
+"""The targets and the peers of each store; the only module that names peers."""
 
 import msgspec
 
+from bench.peer_entry import PeerEntry, PeerRun
 from bench.report.figures import Target
 
 
@@ -55,34 +56,6 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds of the longest call, by the server's log."""
 
 
-class PeerRun(msgspec.Struct, frozen=True):
-    """A peer's part in one measurement: jobs for 5 to 15 seconds of a drain, and the target against it."""
-
-    jobs: int
-    target: Target | None = None
-    note: str = ""
-    """What it does, in words, where peers differ."""
-
-
-class PeerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer: its package, which also names its environment, its script, and its measurements."""
-
-    name: str
-    package: str
-    script: str
-    node: bool = False
-    server: int = 0
-    """The oldest version of the server that it runs on."""
-    group: PeerRun | None = None
-    drain: PeerRun | None = None
-    threads: PeerRun | None = None
-    bulk: PeerRun | None = None
-    single: PeerRun | None = None
-    loads: bool = False
-    """Whether its producer can enqueue at a steady rate."""
-    note: str = ""
-
-
 SQLITE = Targets(
     bare="The bare loop is the driver alone: batches of 100, completion of one batch and claim of the next in one "
     "flushed transaction, rows moved to history.",
@@ -102,7 +75,13 @@ SQLITE = Targets(
     history=Target(0.90),
     waiting=None,
 )
-_WAITING_WORKFLOW = "a workflow on the same queue that takes the results"
+_DBOS = PeerEntry(
+    name="DBOS",
+    package="dbos",
+    script="dbos_peer.py",
+    group=PeerRun(500, note="a workflow on the same queue that takes the results"),
+    note="DBOS: its defaults; it polls every second.",
+)
 SQLITE_PEERS = (
     PeerEntry(
         name="Huey",
@@ -114,13 +93,7 @@ SQLITE_PEERS = (
         note="Huey: its consumer's defaults (one thread), without its log line per task; it keeps no history. It "
         "polls every 0.1 s and, after a longer idle time, less often (up to 10 s).",
     ),
-    PeerEntry(
-        name="DBOS",
-        package="dbos",
-        script="dbos_peer.py",
-        group=PeerRun(500, note=_WAITING_WORKFLOW),
-        note="DBOS: its defaults; it polls every second.",
-    ),
+    _DBOS,
 )
 
 POSTGRES = Targets(
@@ -190,13 +163,7 @@ POSTGRES_PEERS = (
         note="graphile-worker: Node; localQueue 2,000, 24 jobs at once, completions in batches without delay. It "
         "keeps no history.",
     ),
-    PeerEntry(
-        name="DBOS",
-        package="dbos",
-        script="dbos_peer.py",
-        group=PeerRun(1_000, note=_WAITING_WORKFLOW),
-        note="DBOS: its defaults; it polls every second.",
-    ),
+    _DBOS,
 )
 
 REDIS = Targets(

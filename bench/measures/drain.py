@@ -7,8 +7,8 @@ import msgspec
 
 from bench.context import BenchContext
 from bench.peer import Peer
+from bench.peer_entry import PeerRun
 from bench.report.figures import Base, Row, Section, bars
-from bench.targets import PeerRun
 from bench.worker import Worker, fill, keep_nothing
 from windlass.bench.process import BenchFailed
 

@@ -8,8 +8,8 @@ from bench import tasks
 from bench.context import BenchContext
 from bench.environment import bench_environment
 from bench.peer import Peer
+from bench.peer_entry import PeerRun
 from bench.report.figures import Base, Row, Section, Target, bars, percentile
-from bench.targets import PeerRun
 from bench.worker import CHUNK, Worker
 from windlass.bench.process import BenchFailed, ChildProcess
 from windlass.client.app import App

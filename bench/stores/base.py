@@ -10,7 +10,8 @@ from typing import Protocol
 
 import msgspec
 
-from bench.targets import PeerEntry, Targets
+from bench.peer_entry import PeerEntry
+from bench.targets import Targets
 from windlass.store.contract import Store
 from windlass.store.samples import SampleTables
 

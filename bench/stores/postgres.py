@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 import asyncpg
 import msgspec
 
+from bench.peer_entry import PeerEntry
 from bench.stores import postgres_bare as bare
 from bench.stores.base import BareDrain, Counters, Pooler, Span
 from bench.stores.loops import run_loops
 from bench.stores.postgres_loops import Drained
 from bench.stores.postgres_pooler import pool
-from bench.targets import POSTGRES, POSTGRES_PEERS, PeerEntry
+from bench.targets import POSTGRES, POSTGRES_PEERS
 from windlass.bench.process import BenchFailed
 from windlass.errors import ConfigError
 from windlass.store.contract import Store

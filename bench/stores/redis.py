@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 import redis
 
+from bench.peer_entry import PeerEntry
 from bench.stores.base import BareDrain, Counters, Pooler, Span
 from bench.stores.loops import run_loops
 from bench.stores.redis_bare import Bare
 from bench.stores.redis_history import fill
-from bench.targets import REDIS, REDIS_PEERS, PeerEntry
+from bench.targets import REDIS, REDIS_PEERS
 from windlass.bench.process import BenchFailed
 from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.stats.meter import INTERVAL

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import apsw
 
+from bench.peer_entry import PeerEntry
 from bench.stores.base import BareDrain, Pooler, Span
 from bench.stores.sqlite_bare import Bare
-from bench.targets import SQLITE, SQLITE_PEERS, PeerEntry
+from bench.targets import SQLITE, SQLITE_PEERS
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
 from windlass.store.samples import SampleTables

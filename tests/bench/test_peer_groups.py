@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from bench.peer import Peer, PeerStore, find_peers
+from bench.peer_entry import PeerEntry
 from bench.run import find_store_bench
 from bench.stores import postgres_server, redis_server
-from bench.targets import POSTGRES_PEERS, REDIS_PEERS, SQLITE_PEERS, PeerEntry
+from bench.targets import POSTGRES_PEERS, REDIS_PEERS, SQLITE_PEERS
 
 PEERS = Path(__file__).parents[2] / ".venv-peers"
 MEMBERS = 20

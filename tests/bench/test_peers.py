@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from bench.peer import STORE, Peer, PeerStore, find_peers
-from bench.targets import POSTGRES_PEERS, SQLITE_PEERS, PeerEntry
+from bench.peer_entry import PeerEntry
+from bench.targets import POSTGRES_PEERS, SQLITE_PEERS
 
 from bench import usage
 from windlass.bench.process import BenchFailed, ChildProcess

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from windlass.client.groups.members import first_live
 from windlass.core.events import Emit, StoreFailed
-from windlass.core.graphs.ids import FLOW_TYPE, WATCHER_TYPES, is_flow
+from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES, WATCHER_TYPES, is_flow
 from windlass.core.groups.ids import GROUP_TYPE, Role, before, is_group_id, is_member_id, is_role_id, watcher_id
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, Job
@@ -81,6 +81,8 @@ class GroupEnds:
     def _ended(self, job: Claimed | Job, status: Status) -> None:
         """The job may be a member of a group, a job that a member stands for, or a group itself."""
         is_lost = status is not Status.COMPLETED
+        if not is_lost and job.parent in self._touched and job.type not in FLOW_TYPES:
+            return  # most members: their group is noted
         if is_flow(job.type, job.id):
             kind = "graph" if job.type == FLOW_TYPE else "group"
             self._emit(FlowEnded(flow=job.id, kind=kind, queue=job.queue, status=status))
