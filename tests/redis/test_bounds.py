@@ -45,6 +45,7 @@ WHOLE = {
     ("runners", "ZRANGEBYLEX", "registrations"): "the queues of a runner, or of a worker's runners",
     ("live_workers", "ZRANGEBYSCORE", "heartbeats"): "the workers that are alive",
     ("claims", "ZREMRANGEBYLEX", "held"): "one claim",
+    ("release_dependents", "ZREMRANGEBYLEX", "dependents"): "those that were just read, fewer than 50",
     ("fair_claim", "DEL", "fairness"): "a bounded number of rounds",
     ("set_queue", "UNLINK", "tenant_queues"): "freed in the background",
     ("few_ids", "ZRANGE", "[place]"): "only where there are few",
