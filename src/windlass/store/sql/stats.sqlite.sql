@@ -24,8 +24,8 @@ WHERE interval_start = new.value ->> 'interval_start' AND queue = new.value ->> 
 INSERT INTO windlass_samples
     (step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
 SELECT value ->> 'step', value ->> 'interval_start', value ->> 'queue', value ->> 'type', value ->> 'completed',
-    value ->> 'failed',
-    value ->> 'dead', value ->> 'cancelled', value ->> 'snoozed', value ->> 'crashed', value ->> 'wait', value ->> 'run'
+    value ->> 'failed', value ->> 'dead', value ->> 'cancelled', value ->> 'snoozed', value ->> 'crashed',
+    value ->> 'wait', value ->> 'run'
 FROM json_each(:rows) WHERE true
 ON CONFLICT (step, interval_start, queue, type) DO UPDATE SET
     completed = excluded.completed, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,

@@ -66,8 +66,7 @@ FROM (
 -- The running jobs of a claim, best first.
 SELECT id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
     -sort_priority - aged_by, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent::text,
-    flow, timeout,
-    expires_at, tags, meta, result_params, parent_results, schedule, tick
+    flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick
 FROM windlass.jobs
 WHERE id = ANY(ARRAY(SELECT id FROM windlass.held_jobs WHERE runner = :runner::text AND claim = :claim::bigint))
 ORDER BY sort_priority, rank, id

@@ -64,10 +64,10 @@ WITH gone AS (
     )
     SELECT gone.id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
         CASE WHEN concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority, :now, :now,
-        attempt, max_attempts,
-        rescues, suspicions, requeues, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent,
-        flow, parents, timeout, error, known.attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
-        rate_cost, schedule, tick, result_params, parent_results,
+        attempt, max_attempts, rescues, suspicions, requeues, snoozes, created_at, :now, idempotency_key,
+        concurrency_key, tenant, parent, flow, parents, timeout, error, known.attempts, tags, meta,
+        idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params,
+        parent_results,
         EXISTS (SELECT FROM windlass.dependencies AS dependency WHERE dependency.parent = gone.id OFFSET 0),
         (SELECT CASE WHEN fair THEN coalesce(gone.tenant, '') END FROM windlass.queues WHERE name = gone.queue)
     FROM gone JOIN unnest(:ids::uuid[], :attempts::text[]) AS known (id, attempts) ON known.id = gone.id

@@ -22,15 +22,14 @@ WHERE id IN (SELECT value ->> 0 FROM json_each(:batch))
 -- Copy waiting jobs into history: [[id, reason], …]. CROSS JOIN pins the order: the batch drives.
 INSERT INTO windlass_history (
     id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
-    rescues, suspicions,
-    requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker, idempotency_key,
-    concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, error, attempts, tags, meta,
-    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results,
-    pending_parents, delay_after_parents
+    rescues, suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
+    worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested,
+    result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule,
+    tick, result_params, parent_results, pending_parents, delay_after_parents
 )
 SELECT job.id, queue, job.type, payload, 'cancelled', s.value ->> 1, sort_priority + aged_by, run_at, attempt,
-    max_attempts, failures,
-    crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at, started_at, :now,
+    max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at,
+    started_at, :now,
     :now + coalesce((SELECT keep_cancelled FROM windlass_queues AS q WHERE q.name = job.queue), :keep), worker,
     idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at, cancel_requested, NULL,
     error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick,

@@ -8,9 +8,9 @@ INSERT INTO windlass_jobs (
     key_limit, key_strict, key_rate, rate_cost, tenant_queue
 )
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-    value ->> 8, :delay_after_parents,
-    :queue, :type, 'blocked', 'waits for its parent', :sort_priority, :rank, :run_at, :max_attempts, :now, :now, :tenant,
-    :timeout, :expires_at, :tags, value ->> 9, :window, :key_limit, :key_strict, :key_rate, :rate_cost,
+    value ->> 8, :delay_after_parents, :queue, :type, 'blocked', 'waits for its parent', :sort_priority, :rank,
+    :run_at, :max_attempts, :now, :now, :tenant, :timeout, :expires_at, :tags, value ->> 9, :window, :key_limit,
+    :key_strict, :key_rate, :rate_cost,
     (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 FROM json_each(:batch)
 
@@ -59,9 +59,8 @@ FROM json_each(:reasons) AS each WHERE windlass_history.id = each.value ->> 0
 -- Cancelled jobs wait for their parents again, with a fresh budget and no expiry.
 INSERT INTO windlass_jobs (
     id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,
-    requeues, snoozes,
-    created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
-    attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+    requeues, snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents,
+    timeout, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     result_params, parent_results, pending_parents, delay_after_parents, tenant_queue
 )
 SELECT id, queue, type, payload, 'blocked', 'waits for its parent', sort_priority, run_at, run_at, attempt, max_attempts, rescues,

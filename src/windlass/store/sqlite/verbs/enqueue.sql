@@ -2,15 +2,13 @@
 -- New jobs that differ only in [[id, payload, idempotency key, concurrency key, key slot], …]; without :has_key_slots the key slot is NULL.
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, key_slot, queue, type, status, reason, sort_priority, rank, run_at,
-    max_attempts, created_at,
-    updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window, key_limit,
-    key_strict, key_rate, rate_cost,
+    max_attempts, created_at, updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta,
+    idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     tenant_queue, schedule, tick
 )
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :has_key_slots THEN value ->> 4 END, :queue,
-    :type, :status, :reason, :sort_priority, :rank, :run_at,
-    :max_attempts, :now, :now, :tenant, :parent, :flow, :parents, :timeout, :expires_at, :tags, :meta, :window,
-    :key_limit, :key_strict, :key_rate, :rate_cost,
+    :type, :status, :reason, :sort_priority, :rank, :run_at, :max_attempts, :now, :now, :tenant, :parent, :flow,
+    :parents, :timeout, :expires_at, :tags, :meta, :window, :key_limit, :key_strict, :key_rate, :rate_cost,
     (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair), :schedule, :tick
 FROM json_each(:batch)
 
@@ -20,13 +18,11 @@ FROM json_each(:batch)
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, key_slot, status, reason, rank, run_at, expires_at, schedule, tick,
     queue, type, sort_priority, max_attempts, created_at, updated_at, tenant, parent, flow, timeout, tags, meta,
-    idempotency_window,
-    key_limit, key_strict, key_rate, rate_cost, tenant_queue
+    idempotency_window, key_limit, key_strict, key_rate, rate_cost, tenant_queue
 )
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8,
-    value ->> 9, value ->> 10, value ->> 11,
-    :queue, :type, :sort_priority, :max_attempts, :now, :now, :tenant, :parent, :flow, :timeout, :tags, :meta, :window,
-    :key_limit, :key_strict, :key_rate, :rate_cost,
+    value ->> 9, value ->> 10, value ->> 11, :queue, :type, :sort_priority, :max_attempts, :now, :now, :tenant,
+    :parent, :flow, :timeout, :tags, :meta, :window, :key_limit, :key_strict, :key_rate, :rate_cost,
     (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 FROM json_each(:batch)
 

@@ -18,9 +18,8 @@ WHERE id = :id
 -- A finished job is live again, with a fresh budget and no expiry; with a key it waits for the key.
 INSERT INTO windlass_jobs (
     id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,
-    requeues, snoozes,
-    created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
-    attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+    requeues, snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents,
+    timeout, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     schedule, tick, result_params, parent_results, tenant_queue
 )
 SELECT id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,

@@ -3,11 +3,10 @@
 -- drives, jobs are looked up. What is not running as the batch says is left out, which the row count shows.
 INSERT INTO windlass_history (
     id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
-    rescues, suspicions,
-    requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker, idempotency_key,
-    concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, error, attempts, tags, meta,
-    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results,
-    pending_parents, delay_after_parents
+    rescues, suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
+    worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested,
+    result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule,
+    tick, result_params, parent_results, pending_parents, delay_after_parents
 )
 SELECT job.id, queue, job.type, payload, 'completed', NULL, sort_priority + aged_by, run_at, attempt, max_attempts,
     failures, crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at,
@@ -37,11 +36,10 @@ SELECT 1 FROM windlass_tombstones WHERE id = :id AND attempt = :attempt AND outc
 -- name: finish
 INSERT INTO windlass_history (
     id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
-    rescues, suspicions,
-    requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker, idempotency_key,
-    concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, error, attempts, tags, meta,
-    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results,
-    pending_parents, delay_after_parents
+    rescues, suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
+    worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested,
+    result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule,
+    tick, result_params, parent_results, pending_parents, delay_after_parents
 )
 SELECT id, queue, type, payload, :status, :reason, sort_priority + aged_by, run_at, attempt, max_attempts,
     failures + :failures, crashes + :crashes, rescues + :rescues, suspicions + :suspicions,
