@@ -35,7 +35,7 @@ def list_flows(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List flows, newest first, then named ones, with how many jobs had completed at the last count."""
+    """List flows, newest first, with how many jobs had completed at the last count."""
     home = look(store, app)
     found = home.flows.list(limit=limit)
     if as_json:

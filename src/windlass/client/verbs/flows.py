@@ -14,8 +14,9 @@ from windlass.client.groups.results import ADDED, SIZE
 from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.client.handle import CANCELLED
 from windlass.client.runtime.portal import blocking
-from windlass.client.verbs.filters import check_limit, list_page
+from windlass.client.verbs.filters import check_limit
 from windlass.client.verbs.find import find_flow
+from windlass.client.verbs.flow_list import list_flows
 from windlass.client.verbs.group import Verbs
 from windlass.core.graphs.ids import FLOW_TYPE, FLOW_TYPES, MAX_NODES
 from windlass.core.graphs.tree import FlowTree
@@ -35,7 +36,7 @@ from windlass.core.names import check_key
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, JobNotFound, WindlassError
 from windlass.store.contract import OperatorStore, Store
-from windlass.store.records import JobFilter, Page
+from windlass.store.records import Page
 
 
 class FlowNotFound(WindlassError):
@@ -81,11 +82,11 @@ class Flows(Verbs):
         return await graph_tree(operator, job) if job.type == FLOW_TYPE else await group_tree(operator, job, limit)
 
     async def alist(self, *, limit: int = 50, cursor: str | None = None, queues: Sequence[str] = ()) -> Page[Flow]:
-        """Groups and graphs, newest first; those with a name of yours come last, in no order."""
+        """Groups and graphs, newest first. Of more than 1,000 with a name of yours some come last, in no order."""
         check_limit(limit)
         operator = (await self._home._ready()).operator
-        page = await list_page(operator, JobFilter(types=FLOW_TYPES, queues=tuple(queues)), limit, cursor)
-        ids = [job.id for job in page.items if is_group_id(job.id)]
+        page = await list_flows(operator, limit, cursor, queues)
+        ids = [job.id for job in page.items]
         groups = [job for job in await operator.get(ids) if job is not None]  # a list has no progress
         flows = [graph_record(job) if job.type == FLOW_TYPE else _flow(job) for job in groups]
         return Page(tuple(flows), page.next_cursor)

@@ -45,8 +45,8 @@ def new_group_id() -> JobId:
 
 
 def named_group_id(name: str) -> JobId:
-    """The id of the group with this name: always the same."""
-    return _made(_hash(f"windlass group\0{name}"), _Kind.GROUP)
+    """The id of the group with this name: always the same, and above all ids that begin with a time."""
+    return _made(_hash(f"windlass group\0{name}") | 1 << 127, _Kind.GROUP)
 
 
 def is_group_id(id_: JobId) -> bool:

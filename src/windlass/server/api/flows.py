@@ -81,7 +81,7 @@ class FlowCancel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_flows(call: Call) -> Answer:
-    """Flows, newest first; those that were given a name come last, in no order."""
+    """Flows, newest first; of more than 1,000 with a name some come last, in no order."""
     rights = call.caller.rights
     bound = {"token": call.caller.id if rights.is_limited else ""}
     queues = tuple(sorted(rights.queues))
