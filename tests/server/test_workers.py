@@ -217,7 +217,7 @@ async def test_a_server_that_has_just_begun_to_listen_ends_no_worker(
     await claim(work)
     workers = service(served).workers
     workers._known.clear()
-    workers._observed.clear()
+    workers._silence._observed.clear()
     workers.lease = 0
     await workers.round()
     assert (await app.jobs.aget(id_)).status == "running"

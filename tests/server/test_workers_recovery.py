@@ -138,7 +138,7 @@ async def test_silence_for_longer_than_the_registry_lasts_is_a_crash_too(
     workers.lease = -SECOND
     await workers.round()
     job = await app.jobs.aget(id_)
-    assert (job.status, job.crashes, workers._observed) == ("pending", 1, {})
+    assert (job.status, job.crashes, workers._silence._observed) == ("pending", 1, {})
 
 
 async def test_a_server_that_was_stopped_for_a_lease_ends_no_worker(
@@ -149,8 +149,10 @@ async def test_a_server_that_was_stopped_for_a_lease_ends_no_worker(
     workers = service(served).workers
     await workers.round()
     workers._known.clear()
-    workers._looked_at -= 2 * workers.lease
-    workers._observed = {each: (sign, at - 2 * workers.lease) for each, (sign, at) in workers._observed.items()}
+    workers._silence._looked_at -= 2 * workers.lease
+    workers._silence._observed = {
+        each: (sign, at - 2 * workers.lease) for each, (sign, at) in workers._silence._observed.items()
+    }
     await workers.round()
     assert (await app.jobs.aget(id_)).status == "running"
 

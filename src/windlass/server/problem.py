@@ -28,7 +28,7 @@ from windlass.errors import (
     WindlassError,
 )
 from windlass.server.operation import MissingScope, NeedsAsgi, OutsideLimits, ReadOnly
-from windlass.server.workers.registry import WorkerNotFound
+from windlass.server.workers.rest_worker import WorkerNotFound
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2

@@ -11,7 +11,7 @@ from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.remote.connection import Connection
 from windlass.remote.problems import NOT_WINDLASS, RemoteRefused, TokenRefused
 from windlass.server.workers.records import HeldAnswer, HeldJob
-from windlass.server.workers.registry import WorkerNotFound
+from windlass.server.workers.rest_worker import WorkerNotFound
 from windlass.store.records import CancelRequest, WorkerInfo
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from windlass.server.workers.records import (
     EndBody,
     NoteBody,
 )
-from windlass.server.workers.registry import PREFIX
+from windlass.server.workers.rest_worker import PREFIX
 from windlass.server.workers.service import lease_of, service_of
 from windlass.store.records import Note
 

@@ -29,7 +29,7 @@ from windlass.server.workers.records import (
     ClaimBody,
     ClaimedJob,
 )
-from windlass.server.workers.registry import PREFIX, RestWorker
+from windlass.server.workers.rest_worker import PREFIX, RestWorker
 from windlass.server.workers.service import WorkerService, lease_of, service_of
 from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
 from windlass.version import __version__

@@ -15,13 +15,14 @@ import msgspec
 from windlass.client.app import App
 from windlass.coordinator.duties import report_rescued
 from windlass.core.ids import JobId, new_runner_id, runner_id
-from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.core.names import check_name
-from windlass.errors import LeaseLost, StoreUnavailable, WindlassError
+from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.observe.logs import log_event
 from windlass.server.operation import Caller
 from windlass.server.workers.meters import RestMeters
+from windlass.server.workers.rest_worker import PREFIX, RestWorker, WorkerNotFound
+from windlass.server.workers.silence import Silence
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.records import LeaseRequest, RunnerEnd, WorkerInfo
@@ -37,53 +38,7 @@ CLEAN_EVERY = 720
 """Rounds between two looks for records of workers that are gone."""
 MAX_CLEANED = 1_000
 MAX_RESCUED = 100
-PREFIX = "rest-"
 _log = logging.getLogger("windlass.server")
-
-
-class WorkerNotFound(WindlassError):
-    """There is no such REST worker, or another token opened it."""
-
-    code = "worker_not_found"
-
-    def __init__(self, id_: str) -> None:
-        super().__init__(f"there is no REST worker {id_!r} of this token")
-
-
-class Given(msgspec.Struct, frozen=True):
-    """An attempt that was given to a worker, and when."""
-
-    job: Claimed
-    since: Micros
-
-
-class RestWorker(msgspec.Struct, eq=False):
-    """A worker as this server knows it."""
-
-    id: str
-    owner: str
-    info: WorkerInfo | None = None
-    """None: it has claimed only through other servers."""
-    heard_at: Micros = 0
-    signed_at: Micros = -1
-    """When this server last renewed its lease and its registration, for a call before."""
-    polls: int = 0
-    """Its open claims."""
-    latest: int = -1
-    """The highest number of its claims here."""
-    given: int = -1
-    """The number of its last claim that got jobs here."""
-    claimed: dict[tuple[JobId, int], Given] = {}
-    """Jobs that it got from this server, and has not settled here."""
-    alone: tuple[JobId, int] | None = None
-    """The suspect that it runs: nothing else is given out beside it."""
-    wants_alone: bool = False
-    """Whether a suspect waits until it holds nothing."""
-
-    @property
-    def runner(self) -> str:
-        """The id under which the store knows its lease."""
-        return runner_id(PREFIX + self.id, 1)
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -103,10 +58,7 @@ class RestWorkers:
         self.meters = RestMeters()
         self._id = new_runner_id(os.urandom)
         self._known: dict[str, RestWorker] = {}
-        self._observed: dict[str, tuple[object, Micros]] = {}
-        """By worker: its last beat in the store, and when this server first saw that beat."""
-        self._looked_at: Micros = since_boot()
-        """When it last looked for silent workers."""
+        self._silence = Silence()
         self._keeping: asyncio.Task[None] | None = None
         self._rounds = 0
 
@@ -167,7 +119,7 @@ class RestWorkers:
         worker = self._known.setdefault(worker.id, worker)
         worker.heard_at = since_boot()
         if self._keeping is None or self._keeping.done():
-            self._looked_at = since_boot()
+            self._silence.begin()
             self._keeping = asyncio.create_task(self._keep())
         return worker
 
@@ -205,7 +157,7 @@ class RestWorkers:
     async def _drop(self, store: Store, worker: RestWorker) -> None:
         """Forget a worker without a lease. A record keeps its id from being used again for a day."""
         self._known.pop(worker.id, None)
-        self._observed.pop(worker.id, None)
+        self._silence.forget(worker.id)
         await store.documents.add(ENDED, worker.id, _Record(worker.owner).text, DAY)
         await store.documents.delete(KIND, [worker.id])
 
@@ -217,10 +169,10 @@ class RestWorkers:
                 await self.round()
             except StoreUnavailable:
                 # Beats could not be stored meanwhile: silence does not mean that a worker is dead.
-                self._observed.clear()
+                self._silence.restart()
             except Exception:
                 _log.exception("renewing the leases of REST workers failed")
-                self._observed.clear()
+                self._silence.restart()
 
     async def round(self) -> None:
         """Renew the leases of workers that made a call; end workers that were silent for a whole lease."""
@@ -256,20 +208,14 @@ class RestWorkers:
 
     async def _end_silent(self, store: Store, workers: Iterable[WorkerInfo]) -> None:
         now = since_boot()
-        if 0 < self.lease // 2 < now - self._looked_at:
-            self._observed.clear()  # this server was stopped, or waited for the store: it received no beats meanwhile
-        self._looked_at = now
-        signs = {each.id.removeprefix(PREFIX): each.beat_at for each in workers if each.rest}
-        for id_, sign in signs.items():
-            if self._observed.get(id_, (None, now))[0] != sign:
-                self._observed[id_] = (sign, now)
+        beats = {each.id.removeprefix(PREFIX): each.beat_at for each in workers if each.rest}
         # One that is not registered has ended elsewhere, or was silent for longer than the registry keeps it.
-        for id_ in [id_ for id_, (_, since) in self._observed.items() if now - since > self.lease]:
-            if id_ in signs or (await store.documents.get(KIND, [id_]))[0] is not None:
+        for id_ in self._silence.silent(beats, now, self.lease):
+            if id_ in beats or (await store.documents.get(KIND, [id_]))[0] is not None:
                 await self._end_one(store, id_)
-            self._observed.pop(id_, None)
+            self._silence.forget(id_)
         for worker in list(self._known.values()):
-            if worker.id not in signs and not worker.polls and now - worker.heard_at > self.lease:
+            if worker.id not in beats and not worker.polls and now - worker.heard_at > self.lease:
                 self._known.pop(worker.id)  # ended by another server
 
     async def _end_one(self, store: Store, id_: str) -> None:

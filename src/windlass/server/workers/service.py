@@ -16,7 +16,8 @@ from windlass.errors import InvalidInput, InvalidOption
 from windlass.server.operation import Call
 from windlass.server.workers.groups import RestGroups
 from windlass.server.workers.long_polls import LongPolls
-from windlass.server.workers.registry import Given, RestWorker, RestWorkers
+from windlass.server.workers.registry import RestWorkers
+from windlass.server.workers.rest_worker import Given, RestWorker
 from windlass.store.clock import since_boot
 
 MAX_KNOWN = 10_000

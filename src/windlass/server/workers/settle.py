@@ -29,7 +29,7 @@ from windlass.server.workers.records import (
     SettledItem,
     SettlementBody,
 )
-from windlass.server.workers.registry import RestWorker
+from windlass.server.workers.rest_worker import RestWorker
 from windlass.server.workers.service import AttemptKey, WorkerService, service_of
 from windlass.store.clock import since_boot
 from windlass.store.records import Settled
