@@ -72,8 +72,8 @@ class Edges(msgspec.Struct, frozen=True):
     needs: Needs
 
 
-def gate(flow: JobId, number: int, edges: Edges, queue: str, fresh: str) -> tuple[list[NewJob], JobId | None]:
-    """The joins before a node of several jobs, and the one job that those wait for; None if they wait for none."""
+def single_join(flow: JobId, number: int, edges: Edges, queue: str, fresh: str) -> tuple[list[NewJob], JobId | None]:
+    """The joins before a node of several jobs, and the one job for which those wait; None: they wait for none."""
     joins, parents = joined(flow, number, edges, queue, fresh)
     if len(parents) <= 1:
         return joins, parents[0] if parents else None

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.client.graphs.edges import Edges, gate
+from windlass.client.graphs.edges import Edges, single_join
 from windlass.client.graphs.node import Node
 from windlass.client.groups.group import Group
 from windlass.client.groups.plan import queue_of
@@ -28,7 +28,7 @@ def group_jobs(node: Node[Any], group: Group[Any], edges: Edges, fresh: str) -> 
         if getattr(part, "result_params", ()):
             raise InvalidOption(f"{field}.jobs[{index}]", "takes a result; members of a node take none: use flow.map")
     queue = queue_of(own._parts, own._callbacks)
-    joins, before = gate(node.flow, node.number, edges, queue, fresh)
+    joins, before = single_join(node.flow, node.number, edges, queue, fresh)
     linked = own._linked(before)
     ends = NewJob(
         id=node.id,
