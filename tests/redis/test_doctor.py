@@ -192,7 +192,7 @@ async def test_a_user_with_the_fewest_rights_can_be_looked_after() -> None:
     assert [each for each in found.findings if each.level is Level.PROBLEM] == []
     assert found.census is not None
     (durability,) = [each for each in found.findings if each.check == "durability"]
-    assert "this user may not know" in durability.says
+    assert "this user may not read" in durability.says
 
 
 async def said_of_contents(store: Store) -> list[str]:

@@ -192,7 +192,7 @@ def test_only_a_refusal_is_certain() -> None:
     ("url", "said", "advice"),
     [
         ("redis://h/99", redis.exceptions.ResponseError("DB index is out of range"), "`databases`"),
-        ("redis://h", redis.exceptions.ResponseError("unknown command 'HMGET'"), "A Sentinel is redis+sentinel://"),
+        ("redis://h", redis.exceptions.ResponseError("unknown command 'HMGET'"), "begins with redis+sentinel://"),
         ("rediss://h", redis.exceptions.TimeoutError("Timeout connecting to server"), "If not, it is redis://"),
         ("rediss://h", redis.exceptions.ConnectionError("Error 2 connecting to h. No such file"), "the ssl_ options"),
         ("rediss://h", redis.exceptions.ConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "ssl_ca_certs"),
