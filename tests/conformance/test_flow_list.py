@@ -1,5 +1,7 @@
 """Flows are listed by the time of their enqueue, whether they have a name or not."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.clock import ManualClock
@@ -11,6 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.moments import SECOND
 from windlass.errors import InvalidInput
 from windlass.store.contract import Store
+from windlass.store.records import JobFilter, JobPage
 
 
 async def made(store: Store, clock: ManualClock, *names: str | None, queue: str = "default") -> list[JobId]:
@@ -90,3 +93,27 @@ async def test_a_flow_that_is_made_while_pages_are_read_moves_none(store: Store,
 async def test_a_cursor_of_something_else_is_refused(store: Store, cursor: str) -> None:
     with pytest.raises(InvalidInput):
         await list_flows(store.operator, 1, cursor)
+
+
+async def test_named_flows_wait_for_others_that_were_not_reached_yet(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among many other jobs a store finds few flows in one call."""
+    monkeypatch.setattr(flow_list, "MAX_CALLS", 2)
+    expected = await made(store, clock, *NAMES)
+
+    class Scanning:
+        """Verbs of a store of which one call finds at most one flow without a name."""
+
+        async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+            return await store.operator.list(wanted, limit if cursor is None else 1, cursor)
+
+    scanning: Any = Scanning()
+    found: list[JobId] = []
+    cursor = None
+    for _ in range(50):
+        page = await list_flows(scanning, 8, cursor)
+        found += [job.id for job in page.items]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert found == expected
