@@ -91,6 +91,7 @@ async def test_members_that_a_dead_producer_left_are_cancelled_by_the_next_turn(
     assert await store.jobs.claim(request(queues=QUEUES, types=TYPES, limit=100)) == []
     await duty.run()
     assert not await is_watched(store, group, clock), "all are known"
+    assert await duty.run() == cancels.EVERY_SECONDS
 
 
 async def test_a_producer_cancels_what_it_stored_after_the_cancel(store: Store) -> None:
@@ -244,7 +245,7 @@ async def test_more_cancelled_flows_than_one_turn_reads_are_all_finished(
         await cancel(store, group)
         await store_members(store, group, range(1, SIZE))
     pauses = [await duty.run() for _ in range(3)]
-    assert pauses == [cancels.NEXT_SECONDS] * 2 + [cancels.EVERY_SECONDS]
+    assert pauses == [cancels.NEXT_SECONDS] * 2 + [cancels.SOON_SECONDS]
     assert [await statuses(store, group) for group in groups] == [[Status.CANCELLED] * SIZE] * 5
 
 

@@ -35,6 +35,9 @@ from windlass.store.documents import Document
 from windlass.store.records import JobFilter
 
 EVERY_SECONDS = 2.0
+SOON_SECONDS = 0.5
+"""Seconds until the next turn while few flows are watched: members that come late may start until then."""
+FEW_FLOWS = 10
 MAX_FLOWS = 100
 """Flows in one turn; the next one continues behind them."""
 NEXT_SECONDS = 0.1
@@ -61,7 +64,9 @@ class Cancels:
         self._before = page[-1].id if len(page) == MAX_FLOWS else None
         for document in page:
             await self._finish(document)
-        return EVERY_SECONDS if self._before is None else NEXT_SECONDS
+        if self._before is not None:
+            return NEXT_SECONDS
+        return SOON_SECONDS if 0 < len(page) <= FEW_FLOWS else EVERY_SECONDS
 
     async def _finish(self, document: Document) -> None:
         flow, cancel = document.id, read_cancellation(document)
