@@ -1,7 +1,8 @@
 """Notifies clients that wait for jobs to end, by NOTIFY in the commit that ends the job.
 
 Only jobs that a client waits for are notified, on a channel and a connection of its own. A settlement that is in
-flight when the wait is written does not see it: the read that follows does.
+flight when the wait is written may not see it. The read that follows sees its end, or the polls after that if it
+commits later still.
 """
 
 import asyncio
