@@ -22,7 +22,8 @@ def make_release(folder: Path, *, breaking: bool = False) -> Path:
     said = f"-- A step of tomorrow.\n-- breaking: {'yes' if breaking else 'no'}\n"
     (copy / f"store/sqlite/migrations/{STEP}.sql").write_text(said + _SQLITE)
     postgres = _SQLITE.replace("ON windlass_", "ON windlass.").replace("TABLE windlass_", "TABLE windlass.")
-    (copy / f"store/postgres/migrations/{STEP}.sql").write_text(said + postgres)
+    for place in ("", "yugabyte/"):
+        (copy / f"store/postgres/migrations/{place}{STEP}.sql").write_text(said + postgres)
     _add_redis_step(copy / "store/redis/records/migrate.py", breaking=breaking)
     return folder
 
