@@ -42,10 +42,33 @@ async def test_a_graph_has_completed_when_every_node_and_join_has(store: Store) 
     assert not await have_all_completed(store.operator, new_group_id(), NODES, JOBS)
 
 
-@pytest.mark.parametrize("how", ["dead", "cancelled", "dropped"])
-async def test_a_graph_of_which_a_node_did_not_complete_has_not(store: Store, how: str) -> None:
+async def test_nothing_is_counted_before_the_last_node_has_completed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flow = await enqueue_graph(store)
-    lost = node_id(flow, 2)
+    counted: list[JobId] = []
+
+    async def count_completed(parent: JobId, *ids: JobId) -> tuple[int, JobId | None]:
+        counted.append(parent)
+        return 0, None
+
+    operator = store.operator
+    monkeypatch.setattr(operator, "count_completed", count_completed)
+    jobs = await take(store, queues=QUEUES)
+    last = node_id(flow, NODES - 1)
+    await store.jobs.settle([completed(job) for job in jobs if job.id != last])
+    assert not await have_all_completed(operator, flow, NODES, JOBS)
+    assert counted == []
+    await store.jobs.settle([completed(job) for job in jobs if job.id == last])
+    assert not await have_all_completed(operator, flow, NODES, JOBS)
+    assert counted == [flow]
+
+
+@pytest.mark.parametrize("number", [2, NODES - 1])
+@pytest.mark.parametrize("how", ["dead", "cancelled", "dropped"])
+async def test_a_graph_of_which_a_node_did_not_complete_has_not(store: Store, how: str, number: int) -> None:
+    flow = await enqueue_graph(store)
+    lost = node_id(flow, number)
     if how == "cancelled":
         await store.operator.cancel([lost], "not needed")
     jobs = await take(store, queues=QUEUES)

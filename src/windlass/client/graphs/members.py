@@ -45,8 +45,12 @@ async def have_all_completed(operator: OperatorStore, flow: JobId, nodes: int, j
     """Whether all jobs of a graph of more than a page have completed, by one count; False: unknown.
 
     `jobs` may include jobs that are no nodes and joins, such as the members of a group. Those are not counted.
+    Mostly the last node ends last: before that a count would say nothing.
     """
     if not PAGE < jobs <= MAX_COUNTED:
+        return False
+    last = (await operator.get([node_id(flow, nodes - 1)]))[0]
+    if last is None or last.status is not Status.COMPLETED:
         return False
     found = await operator.count_completed(flow, before_member(flow, 0), node_id(flow, nodes))
     return found == (jobs, None)
