@@ -176,8 +176,10 @@ class Lifecycle(Agreement):
                     self.do(self.store.jobs.claim(asked))
             self.open_runner()  # so that the walk goes on
             return
-        if any(job.slot and job.expired(self.now) for job in self.model.jobs.values()):
-            # Who comes after it at its key must not depend on when it goes.
+        all_jobs = self.model.jobs.values()
+        ends_release = any(job.when_ended and job.waits_for for job in all_jobs)
+        if any(job.expired(self.now) and (job.slot or ends_release) for job in all_jobs):
+            # What comes after it at its key, or waits for its end, must not depend on when it goes.
             self.expire()
             self.attempts_never_fall_and_moves_are_legal()
         jobs = self.do(self.store.jobs.claim(asked))
