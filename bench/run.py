@@ -25,6 +25,7 @@ from bench.measures import (
     held,
     history,
     load,
+    many_buckets,
     memory,
     pages,
     pooler,
@@ -66,6 +67,7 @@ class Measurement(StrEnum):
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
+    MANY_BUCKETS = "many-buckets"
     MEMORY = "memory"
     PAGES = "pages"
     POOLER = "pooler"
@@ -93,6 +95,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
+    Measurement.MANY_BUCKETS: many_buckets.measure,
     Measurement.MEMORY: memory.measure,
     Measurement.PAGES: pages.measure,
     Measurement.POOLER: pooler.measure,

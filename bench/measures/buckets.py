@@ -26,6 +26,7 @@ PART = 5
 UNIT = "jobs/s"
 ALONE, READ_AT_HEAD = Target(0.60), Target(3.0, at_least=False)
 """With one claimer, of the plain store; index entries per job behind the dead ones."""
+ONE_SERVER = "The YugabyteDB profile on one PostgreSQL: it shows what the profile costs, not what a cluster gives."
 READ = "SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes WHERE indexrelname = 'jobs_pending'"
 
 
@@ -72,15 +73,7 @@ def measure(context: BenchContext) -> Section:
     for _ in context.rounds("buckets"):
         for case in cases(context.scale.claimers):
             found[case].append(_measured(context, case, jobs))
-    rates = {case: [each.rate for each in of_case] for case, of_case in found.items()}
-    rows = [
-        Row(name=case.name, unit=UNIT, rounds=rates[case], base=_base(case, rates), target=_target(case))
-        for case in cases(context.scale.claimers)
-    ]
-    for case, of_case in found.items():
-        rows.append(Row(name=f"{case.name}: index entries per job", unit="", rounds=[one.read for one in of_case]))
-    for case, of_case in found.items():
-        rows.append(Row(name=f"{case.name}: waits for locks", unit="", rounds=[one.waits for one in of_case]))
+    rows = rows_of(found)
     large, head = _measured_at_head(context, jobs)
     name, dead = (
         f"{context.scale.memory:,} jobs, {LARGE.name}",
@@ -97,11 +90,25 @@ def measure(context: BenchContext) -> Section:
         title=f"Buckets: {jobs:,} jobs drained under a held snapshot",
         rows=rows,
         notes=[
-            "The YugabyteDB profile on one PostgreSQL: it shows what the profile costs, not what a cluster gives.",
+            ONE_SERVER,
             "Index entries: also those that a coordinator reads, which looks for jobs below the watermarks from time "
             "to time; behind the dead ones claims only.",
         ],
     )
+
+
+def rows_of(found: "dict[Case, list[Found]]") -> list[Row]:
+    """The rates, the index entries per job, and the waits for locks."""
+    rates = {case: [each.rate for each in of_case] for case, of_case in found.items()}
+    rows = [
+        Row(name=case.name, unit=UNIT, rounds=rates[case], base=_base(case, rates), target=_target(case))
+        for case in found
+    ]
+    for case, of_case in found.items():
+        rows.append(Row(name=f"{case.name}: index entries per job", unit="", rounds=[one.read for one in of_case]))
+    for case, of_case in found.items():
+        rows.append(Row(name=f"{case.name}: waits for locks", unit="", rounds=[one.waits for one in of_case]))
+    return rows
 
 
 def _measured(context: BenchContext, case: Case, jobs: int) -> "Found":

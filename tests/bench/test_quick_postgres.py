@@ -28,6 +28,7 @@ def folder() -> Iterator[Path]:
                 ("enqueue", "latency"),
                 ("delays",),
                 ("round-trips",),
+                ("many-buckets",),
                 ("flow", "growth", "held", "history", "pooler", "profile"),
             ]
         ),
