@@ -90,6 +90,10 @@ class LossyProxy:
         """All claims so far."""
         return [exchange for exchange in self.exchanges if exchange.is_claim]
 
+    def has_passed_on(self, job: str) -> bool:
+        """Whether the answer of a claim with this job was forwarded."""
+        return any(job == each.get("id") for claim in self.claims() for each in claim.jobs)
+
     async def _listen(self) -> asyncio.Server:
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=2**26)
         self.port = server.sockets[0].getsockname()[1]

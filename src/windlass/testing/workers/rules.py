@@ -133,6 +133,9 @@ def finishes_when_it_is_told_to_stop(stage: Stage) -> None:
     """After SIGTERM it claims nothing more, settles what runs, ends its lease, and exits with 0."""
     id_ = stage.enqueue("slow", seconds=1.5)
     stage.running(id_)
+    # The server has claimed it: what stops before it has the answer leaves the job to another worker, and may.
+    stage.until(lambda: stage.proxy.has_passed_on(id_), "it does not read the answer of a claim")
+    time.sleep(0.3)
     stage.terminate()
     time.sleep(0.3)
     left = stage.enqueue("echo", value=1)
