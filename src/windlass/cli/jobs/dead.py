@@ -53,9 +53,9 @@ def retry_dead(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Run dead jobs again, with a new budget of attempts; one of them with other arguments."""
+    """Run dead jobs again, with a new budget of attempts; --payload changes the arguments of one."""
     if bool(ids) == everything:
-        raise typer.BadParameter("name ids, or say --all")
+        raise typer.BadParameter("name ids, or add --all")
     check_one(ids, payload)
     home = reach(store, app)
     if ids:

@@ -45,7 +45,7 @@ queues.command()(reset)
 
 @queues.command()
 def add(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Make a queue known before its first job, for example to pause it."""
+    """Create a queue before its first job, for example to pause it."""
     _tell(reach(store, app, make=True).queues.add(name))
 
 
