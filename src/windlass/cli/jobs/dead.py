@@ -14,7 +14,9 @@ from windlass.cli.output.tables import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.store.open import redact
 
-dead = typer.Typer(help="Dead letters, jobs that failed for good: list, retry, purge.", no_args_is_help=True)
+dead = typer.Typer(
+    help="Dead letters, jobs that have used up their attempts: list, retry, purge.", no_args_is_help=True
+)
 
 
 @dead.command("list")

@@ -20,7 +20,7 @@ from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.open import redact
 
 schedules = typer.Typer(
-    help="Schedules, which enqueue jobs again and again: list, show, add, set, pause, run, remove, prune.",
+    help="Schedules of jobs: list, show, add, set, reset, pause, resume, run, remove, prune.",
     no_args_is_help=True,
 )
 
