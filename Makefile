@@ -50,7 +50,7 @@ test-postgres-all: $(READY) $(SERVERS)  ## The PostgreSQL store on every major v
 	$(BIN)/python -m tools.postgres_versions $(WHAT)
 
 test-yugabyte: $(READY) $(SERVERS)  ## Everything that runs on any store, on a YugabyteDB: ADDRESS=yugabyte://… (tools/yugabyte_universe.sh starts one)
-	@test -n "$(ADDRESS)" || { echo "say make test-yugabyte ADDRESS=yugabyte://user@host/database"; exit 2; }
+	@test -n "$(ADDRESS)" || { echo "run make test-yugabyte ADDRESS=yugabyte://user@host/database"; exit 2; }
 	WINDLASS_TEST_YUGABYTE="$(ADDRESS)" PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses 3 --dist worksteal --cache-clear -k yugabyte-named
 
 check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
@@ -95,7 +95,7 @@ clean:  ## Remove the environment and every cache
 
 # The environment is made anew when the project file changes.
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Windlass needs Python 3.11 or later; say make PYTHON=python3.x"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Windlass needs Python 3.11 or later; run make PYTHON=python3.x"; exit 1; }
 	@echo "Setting up $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip

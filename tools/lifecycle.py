@@ -146,7 +146,7 @@ def main() -> int:
         PAGE.write_text(text, encoding="utf-8")
         PICTURE.write_text(picture(), encoding="utf-8")
     elif not found or text != before or PICTURE.read_text(encoding="utf-8") != picture():
-        print("docs/lifecycle.md or its picture is not up to date: say `make docs`")
+        print("docs/lifecycle.md or its picture is not up to date: run `make docs`")
         return 1
     return 0
 

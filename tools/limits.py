@@ -44,7 +44,7 @@ def _worker() -> dict[str, str]:
         "drain (`--drain`)": show_duration(config.drain),
         "queues (`--queues`)": "every queue that the app names, and `default`",
         "poll when nothing wakes us": f"adaptive, at most {MAX_POLL:g}s",
-        "a prefetched job waits for a slot": f"at most {show_duration(MAX_PREFETCH_WAIT)}, then it is handed back",
+        "a prefetched job waits for a slot": f"at most {show_duration(MAX_PREFETCH_WAIT)}, then it is requeued",
     }
 
 

@@ -40,7 +40,7 @@ from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
-NOTICE = "<!-- Written by tools/reference.py from the code: change the code, then say `make docs`. -->"
+NOTICE = "<!-- Written by tools/reference.py from the code: change the code, then run `make docs`. -->"
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             wrong.append(path)
     for path in wrong:
-        print(f"docs/reference/{path.name} is not up to date: say `make docs`")
+        print(f"docs/reference/{path.name} is not up to date: run `make docs`")
     return 1 if wrong else 0
 
 

@@ -132,7 +132,7 @@ def test_dead_retry_all_revives_all_that_match(terminal: Terminal) -> None:
 def test_dead_retry_wants_names_or_all_of_them_and_not_both(terminal: Terminal, words: list[str]) -> None:
     ran = terminal.run("dead", "retry", *words)
     assert ran.code == 2
-    assert "name ids, or say --all" in ran.err
+    assert "name ids, or add --all" in ran.err
 
 
 def test_dead_purge_asks(terminal: Terminal) -> None:

@@ -122,7 +122,7 @@ def test_a_filter_that_there_is_not_is_refused(app: App) -> None:
 def test_verbs_on_every_job_want_it_said(app: App, task: Task[[int], int, int], labour: Labour) -> None:
     app.enqueue_many(task.job(number) for number in range(3))
     for verb in (app.jobs.cancel_all, app.jobs.retry_all, app.jobs.delete_all):
-        with pytest.raises(InvalidOption, match="all: no filter is given; for every job of the store say all=True"):
+        with pytest.raises(InvalidOption, match="all: no filter is given; for every job of the store pass all=True"):
             verb(queue=None)
     assert app.jobs.count(status="pending") == 3
     assert app.jobs.cancel_all("too many", all=True) == 3

@@ -57,7 +57,7 @@ def test_an_out_of_date_page_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "docs/reference/errors.md").write_text("# Nothing ever fails\n")
     script = [sys.executable, str(tmp_path / "tools" / "reference.py")]
     check = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
-    assert (check.returncode, check.stdout) == (1, "docs/reference/errors.md is not up to date: say `make docs`\n")
+    assert (check.returncode, check.stdout) == (1, "docs/reference/errors.md is not up to date: run `make docs`\n")
     subprocess.run(script, check=True)
     assert subprocess.run([*script, "--check"], check=False).returncode == 0
 

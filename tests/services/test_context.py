@@ -322,7 +322,7 @@ async def test_a_coroutine_that_an_async_handler_returns_is_a_failure(app: App) 
 
     outcome = await attempt(work_for(app))
     assert isinstance(outcome, Raised)
-    assert "returned a coroutine, which is never awaited: say `return await …`" in outcome.report.message
+    assert "returned a coroutine, which is never awaited: write `return await …`" in outcome.report.message
 
 
 async def test_the_programs_own_coroutines_are_its_own_affair_and_warned_of_as_ever(app: App) -> None:

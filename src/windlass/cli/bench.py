@@ -27,7 +27,7 @@ def bench(
         typer.Option(
             min=100,
             max=1_000_000,
-            help="Jobs per round of bulk enqueue and drain; a tenth one by one, a hundredth for latency.",
+            help="Jobs per round of bulk enqueue and drain; single enqueues use 1/10 of it, latency 1/100.",
         ),
     ] = 10_000,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of each.")] = 3,

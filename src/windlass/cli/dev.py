@@ -23,9 +23,9 @@ def dev(
     queues: Annotated[str | None, flag("queues", "mail,images:4 - as for `windlass worker`.")] = None,
     concurrency: Annotated[int, flag("concurrency", "Slots per runner.")] = 10,
     processes: Annotated[int, flag("processes", "Runners.")] = 1,
-    lease: Annotated[str, flag("lease", "Silence after which jobs are rescued.")] = "30s",
+    lease: Annotated[str, flag("lease", "Time without renewal after which a runner's jobs are rescued.")] = "30s",
     drain: Annotated[
-        str, typer.Option("--drain", help="Time for running jobs before a restart; then they are handed back.")
+        str, typer.Option("--drain", help="Time for running jobs before a restart; then they are requeued.")
     ] = "5s",
     port: Annotated[
         int, typer.Option("--port", help="The port of the REST server on 127.0.0.1; another if it is taken.")

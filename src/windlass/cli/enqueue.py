@@ -24,7 +24,7 @@ Queue = Annotated[
 ]
 Priority = Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")]
 RunAt = Annotated[
-    str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC unless it says otherwise).")
+    str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC, unless it has an offset).")
 ]
 Timeout = Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s; or none.")]
 Delay = Annotated[str | None, typer.Option(help="Run it after this time: seconds, or such as 60s or 5m.")]
@@ -55,7 +55,7 @@ RateCost = Annotated[
 ]
 Tenant = Annotated[str | None, typer.Option(help="Its tenant: in a fair queue tenants share the workers.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
-Meta = Annotated[str | None, typer.Option(help="Kept with the job and shown: a JSON object.")]
+Meta = Annotated[str | None, typer.Option(help="A JSON object that is kept and shown with the job.")]
 Parent = Annotated[str | None, typer.Option(help="The id of the job that this one comes from.")]
 
 

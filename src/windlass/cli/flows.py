@@ -51,7 +51,7 @@ def list_flows(
 
 @flows.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show a flow: its jobs by status, a drawing of the graph, and what holds it up."""
+    """Show a flow: its jobs by status, a drawing of the graph, and what it waits for."""
     home = look(store, app)
     found = home.flows.get(home.flows.find(id_))
     if as_json:
@@ -75,7 +75,7 @@ def cancel(
 
 @flows.command()
 def retry(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Run the dead and cancelled jobs of a flow again; what follows waits for them again."""
+    """Run the dead and cancelled jobs of a flow again; their dependents wait for them again."""
     home = reach(store, app)
     _draw(home, home.flows.retry(home.flows.find(id_)))
 

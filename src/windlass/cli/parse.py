@@ -45,7 +45,7 @@ def parse_object(text: str, field: str) -> dict[str, Any]:
 
 
 def moment(text: str, option: str) -> datetime:
-    """A moment, in UTC unless it says otherwise."""
+    """A moment; UTC, unless the text has an offset."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:

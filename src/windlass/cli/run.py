@@ -44,7 +44,7 @@ def worker(
     ] = None,
     concurrency: Annotated[int, flag("concurrency", "Slots per runner.")] = 10,
     processes: Annotated[int, flag("processes", "Runners.")] = 1,
-    lease: Annotated[str, flag("lease", "Silence after which jobs are rescued.")] = "30s",
+    lease: Annotated[str, flag("lease", "Time without renewal after which a runner's jobs are rescued.")] = "30s",
     drain: Annotated[str, flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
     health: Annotated[str | None, flag("health", "HOST:PORT for /healthz, /readyz, /startupz and /metrics.")] = None,
     recycle_jobs: Annotated[
@@ -54,7 +54,7 @@ def worker(
         str | None,
         flag(
             "recycle-memory",
-            "... or when it has grown beyond this size, such as 512MB; ignored if it starts above it.",
+            "It is also replaced when larger than this, such as 512MB; ignored if it starts larger.",
         ),
     ] = None,
     until_empty: Annotated[

@@ -28,7 +28,7 @@ def _flag(name: str, text: str) -> object:
 Proxies = Annotated[list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")]
 AllowedHosts = Annotated[
     list[str] | None,
-    _flag("allowed-host", "A name to answer for, such as jobs.example.com; may be repeated. Else 421."),
+    _flag("allowed-host", "A host name to serve, such as jobs.example.com; others get 421; may be repeated."),
 ]
 Hidden = Annotated[
     list[str] | None,
@@ -51,8 +51,8 @@ def serve(
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
     read_only: Annotated[bool, _flag("read-only", "Refuse every change, and show no buttons.")] = False,
     hide: Hidden = None,
-    trace_url: Annotated[str, _flag("trace-url", "Where a trace is, such as https://traces/{trace}.")] = "",
-    worker_lease: Annotated[str, _flag("worker-lease", "Silence after which a REST worker is dead.")] = "30s",
+    trace_url: Annotated[str, _flag("trace-url", "Link to a trace, such as https://traces/{trace}.")] = "",
+    worker_lease: Annotated[str, _flag("worker-lease", "Silence after which a REST worker counts as dead.")] = "30s",
     tls_certificate: Certificate = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True, help="For windlass dev.")] = False,

@@ -102,7 +102,7 @@ def scale(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print one number for scalers: running jobs, and pending ones that may start. --json adds its parts."""
+    """Print one number for autoscalers: running jobs plus pending ones that may start. --json adds both."""
     chosen = tuple(check_name(each.strip(), "--queues") for each in queues.split(",")) if queues is not None else ()
     home = look(store, app)
     found = make_scale(home.stats.counts().queues, home.queues.list(), chosen)

@@ -124,14 +124,14 @@ def send_test(name: NameArgument, store: StoreOption = None, app: AppOption = No
 
 @webhooks.command()
 def pause(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Send nothing until it is resumed; events of that time are delivered then."""
+    """Pause a webhook; events during the pause are delivered when it is resumed."""
     reach(store, app).webhooks.pause(name)
     typer.echo(f"{name} is paused")
 
 
 @webhooks.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Deliver again, first the events of the pause."""
+    """Resume a webhook, first with the events of the pause."""
     reach(store, app).webhooks.resume(name)
     typer.echo(f"{name} is active")
 

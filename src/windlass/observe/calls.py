@@ -124,7 +124,7 @@ def _count_fired(figures: Figures, arguments: tuple[Sequence[Firing]], answers: 
 
 
 def _count_settled(figures: Figures, arguments: tuple[Sequence[Settlement]], answers: Sequence[Settled]) -> None:
-    """Which of them came too late, or were handed back; a settlement does not name the type."""
+    """Which of them came too late, or were requeued; a settlement does not name the type."""
     for settlement, answer in zip(arguments[0], answers, strict=True):
         if answer is Settled.STALE:
             figures.count("stale", settlement.queue, "")

@@ -40,7 +40,7 @@ _RARE_COUNTERS = {
 }
 _QUEUE_COUNTERS = {
     "windlass_settlements_stale": ("stale", "Outcomes that came too late: another attempt had the job's place."),
-    "windlass_jobs_requeued": ("requeued", "Claimed jobs that were handed back unstarted or interrupted."),
+    "windlass_jobs_requeued": ("requeued", "Claimed jobs that were requeued, unstarted or interrupted."),
 }
 _TOTALS = {
     "windlass_leases_lost": ("leases_lost", "Leases of runners that expired before they were renewed."),

@@ -222,7 +222,7 @@ class QueueStore(Protocol):
         """Allow claims from it again."""
 
     async def close(self, name: str, version: str | None = None) -> Queue:
-        """Refuse new jobs; existing ones go on."""
+        """Refuse new jobs; existing ones still run."""
 
     async def open(self, name: str, version: str | None = None) -> Queue:
         """Accept new jobs again."""

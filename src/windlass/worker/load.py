@@ -45,7 +45,7 @@ def parse_path(path: str) -> tuple[str, str]:
         raise ConfigError(f"{path!r} should be module:object, such as shop.jobs:app")
     if "/" in module_name or module_name.startswith(".") or module_name.endswith(".py"):
         hint = os.path.basename(module_name).removesuffix(".py")
-        raise ConfigError(f"{module_name!r} is not a module name: go to its folder and say {hint}:{name}")
+        raise ConfigError(f"{module_name!r} is not a module name: go to its folder and write {hint}:{name}")
     return module_name, name
 
 

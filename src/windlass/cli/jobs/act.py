@@ -28,7 +28,7 @@ from windlass.core.jobs.job import Job
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
 from windlass.store.open import redact
 
-PayloadOption = Annotated[str | None, typer.Option(help="Its new arguments, all of them, as a JSON object.")]
+PayloadOption = Annotated[str | None, typer.Option(help="All its arguments, new and unchanged, as a JSON object.")]
 
 
 def cancel(
@@ -77,7 +77,7 @@ def retry(
 ) -> None:
     """Run dead, cancelled, completed or failed jobs again, now, with a new budget: by id, or all that match.
 
-    By filter only dead and failed ones, unless --status says otherwise.
+    A filter matches only dead and failed jobs, unless --status is given.
     """
     filters = {"status": status, "type": type_, "queue": queue, "tenant": tenant, "tag": tag, "parent": parent}
     wanted = matching(ids, everything, RETRYABLE, {Status.DEAD, Status.FAILED}, **filters, schedule=schedule)
@@ -159,7 +159,7 @@ def change(
     id_: IdArgument,
     priority: Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")] = None,
     run_at: Annotated[
-        str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC unless it says otherwise).")
+        str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC, unless it has an offset).")
     ] = None,
     delay: Annotated[str | None, typer.Option(help="Run it after this time, such as 60s or 5m.")] = None,
     payload: PayloadOption = None,

@@ -6,7 +6,7 @@ from windlass.cli.jobs.act import cancel, change, delete, retry, run_now
 from windlass.cli.jobs.look import list_jobs, show
 from windlass.cli.jobs.why import why
 
-jobs = typer.Typer(help="Look at jobs and act on them.", no_args_is_help=True)
+jobs = typer.Typer(help="Jobs: list, show, why, cancel, retry, delete, run, change.", no_args_is_help=True)
 jobs.command("list")(list_jobs)
 jobs.command()(show)
 jobs.command()(why)

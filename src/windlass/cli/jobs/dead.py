@@ -14,7 +14,9 @@ from windlass.cli.output.tables import ago, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.store.open import redact
 
-dead = typer.Typer(help="Dead letters, jobs that failed for good: list, retry, purge.", no_args_is_help=True)
+dead = typer.Typer(
+    help="Dead letters, jobs that have used up their attempts: list, retry, purge.", no_args_is_help=True
+)
 
 
 @dead.command("list")
@@ -53,9 +55,9 @@ def retry_dead(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Run dead jobs again, with a new budget of attempts; one of them with other arguments."""
+    """Run dead jobs again, with a new budget of attempts; --payload changes the arguments of one."""
     if bool(ids) == everything:
-        raise typer.BadParameter("name ids, or say --all")
+        raise typer.BadParameter("name ids, or add --all")
     check_one(ids, payload)
     home = reach(store, app)
     if ids:

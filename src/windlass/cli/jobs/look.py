@@ -59,7 +59,7 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first.
 
-    The id of the last one is the --cursor that goes on after it.
+    To continue, give the id of the last one as --cursor.
     """
     if everything and limit is not None:
         raise InvalidOption("--limit", "cannot be given together with --all")
@@ -122,7 +122,7 @@ def _list_chain(home: App, id_: str, limit: int, as_json: bool) -> None:
 
 
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show all details of a job; of a payload or result in the blob store, its size and digest.
+    """Show all details of a job. An offloaded payload or result is shown as its size and digest.
 
     For a waiting job it ends with the main reason why it waits.
     """

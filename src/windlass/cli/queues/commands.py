@@ -15,7 +15,7 @@ from windlass.core.moments import SECOND, parse_duration
 from windlass.core.status import WAITING
 from windlass.store.open import redact
 
-queues = typer.Typer(help="Look at queues, change them; pause, close and empty them.", no_args_is_help=True)
+queues = typer.Typer(help="Queues: list, add, set, reset, pause, resume, close, open, purge.", no_args_is_help=True)
 workers = typer.Typer(help="The live workers: list.", no_args_is_help=True)
 
 SHOWN = ("pending", "blocked", "running", "failed", "dead")
@@ -45,7 +45,7 @@ queues.command()(reset)
 
 @queues.command()
 def add(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Make a queue known before its first job, for example to pause it."""
+    """Create a queue before its first job, for example to pause it."""
     _tell(reach(store, app, make=True).queues.add(name))
 
 
@@ -58,7 +58,7 @@ def pause(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Stop claims from a queue; running jobs go on."""
+    """Stop claims from a queue; running jobs continue."""
     seconds = None if length is None else parse_duration(length, "--for") / SECOND
     _tell(reach(store, app).queues.pause(name, seconds))
 
@@ -71,7 +71,7 @@ def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None)
 
 @queues.command()
 def close(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Refuse new jobs in a queue; existing ones go on."""
+    """Refuse new jobs in a queue; existing ones still run."""
     _tell(reach(store, app).queues.close(name))
 
 
@@ -83,7 +83,7 @@ def open_queue(name: NameArgument, store: StoreOption = None, app: AppOption = N
 
 @queues.command()
 def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None, app: AppOption = None) -> None:
-    """Cancel every waiting job in a queue, due or not; running jobs go on."""
+    """Cancel every waiting job in a queue, due or not; running jobs continue."""
     home = reach(store, app)
     if not yes:
         counts = home.stats.counts().queues.get(home.queues.get(name).name, {})

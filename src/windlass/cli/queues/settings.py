@@ -89,7 +89,7 @@ def reset(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Undo what operators have set, all or by name."""
+    """Undo what operators have set: everything, or the named settings."""
     chosen = [_SHORT.get(each, each.replace("-", "_")) for each in names or ()]
     queue = reach(store, app).queues.reset(name, *chosen)
     typer.echo(f"{queue.name}: {sentence(queue)}")

@@ -20,7 +20,7 @@ from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.open import redact
 
 schedules = typer.Typer(
-    help="Schedules, which enqueue jobs again and again: list, show, add, set, pause, run, remove, prune.",
+    help="Schedules of jobs: list, show, add, set, reset, pause, resume, run, remove, prune.",
     no_args_is_help=True,
 )
 
@@ -34,7 +34,7 @@ Cron = Annotated[
     str | None,
     typer.Option(help="When: five fields from the minute, or six from the second, such as '0 9 * * 1-5'; or @daily."),
 ]
-Every = Annotated[str | None, typer.Option(help="Or: the interval, such as 5m, counted from its creation.")]
+Every = Annotated[str | None, typer.Option(help="Instead of --cron: the interval, such as 5m, from its creation on.")]
 Tz = Annotated[str | None, typer.Option("--tz", help="Time zone of --cron, such as Europe/Berlin; default UTC.")]
 CatchUp = Annotated[str | None, typer.Option(help="Which missed ticks run: one (the last; default), all or none.")]
 Overlap = Annotated[
@@ -121,7 +121,7 @@ def set_schedule(
 ) -> None:
     """Change a schedule; this overrides what the code declares. Options that are not given stay.
 
-    With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes it.
+    New times restart it; ticks that were due at the old times are dropped. `reset` undoes the change.
     """
     home = reach(store, app)
     times = _given(cron=cron, every=every, tz=tz, catch_up=catch_up, overlap=overlap, jitter=jitter)
@@ -138,25 +138,25 @@ def reset(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Undo what operators have set, all or by name."""
+    """Undo what operators have set: everything, or the named settings."""
     _tell(reach(store, app).schedules.reset(name, *(each.replace("-", "_") for each in names or ())))
 
 
 @schedules.command()
 def pause(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Enqueue nothing until it is resumed."""
+    """Pause a schedule: it enqueues nothing until it is resumed."""
     _tell(reach(store, app).schedules.pause(name))
 
 
 @schedules.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Continue with the next tick; those that passed meanwhile are not made up."""
+    """Resume a schedule at its next tick; ticks during the pause are not made up."""
     _tell(reach(store, app).schedules.resume(name))
 
 
 @schedules.command("run")
 def run_now(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Enqueue its job now, paused or not; its ticks are not affected."""
+    """Enqueue a schedule's job now, paused or not; its ticks are not affected."""
     handle = reach(store, app).schedules.run(name)
     existing = " (exists already: its last job has not ended, and they may not overlap)"
     typer.echo(f"{handle.id}{existing if handle.existing else ''}")
@@ -180,12 +180,12 @@ def remove(name: NameArgument, store: StoreOption = None, app: AppOption = None)
 
 @schedules.command()
 def prune(app: AppOption = None, yes: YesOption = False, store: StoreOption = None) -> None:
-    """Remove schedules that code declared and the app no longer does; their jobs stay.
+    """Remove schedules that code declared and the app no longer declares; their jobs stay.
 
-    Schedules made by an operator stay, and those of other apps whose workers are alive.
+    Schedules that an operator added stay, and those of other apps whose workers are alive.
     """
     if app is None:
-        raise InvalidOption("--app", "is needed: it says what the code declares, such as --app shop:app")
+        raise InvalidOption("--app", "is needed, such as --app shop:app: the app declares which schedules stay")
     home = reach(store, app)
     names = [each.name for each in home.schedules.undeclared()]
     if not names:

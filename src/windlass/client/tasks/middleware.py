@@ -206,7 +206,7 @@ class CallNext:
         """The middleware's return value; None keeps the outcome, a result or an error."""
         if inspect.iscoroutine(returned):
             returned.close()
-            raise TypeError(f"middleware {self._middleware} returned a coroutine: say `return await call_next()`")
+            raise TypeError(f"middleware {self._middleware} returned a coroutine: write `return await call_next()`")
         if returned is not None:
             return returned
         if not self._called:

@@ -135,7 +135,7 @@ async def _pages(operator: OperatorStore, wanted: JobFilter) -> AsyncIterator[Se
 def check_every(wanted: JobFilter, every: bool) -> None:
     """Refuse a verb on all jobs of the store unless it was asked for."""
     if wanted == JobFilter() and every is not True:
-        raise InvalidOption("all", "no filter is given; for every job of the store say all=True")
+        raise InvalidOption("all", "no filter is given; for every job of the store pass all=True")
 
 
 def check_limit(limit: int) -> None:

@@ -83,7 +83,7 @@ class Queues(Verbs):
                 return queue
 
     async def apause(self, name: str, length: Duration | None = None, *, version: str | None = None) -> Queue:
-        """Stop claims from it, for a time or until resumed; running jobs go on."""
+        """Stop claims from it, for a time or until resumed; running jobs continue."""
         micros = None if length is None else duration(length, "length")
         return await self._turn("pause", name, lambda queues: queues.pause(name, micros, version))
 
@@ -92,7 +92,7 @@ class Queues(Verbs):
         return await self._turn("resume", name, lambda queues: queues.resume(name, version))
 
     async def aclose(self, name: str, *, version: str | None = None) -> Queue:
-        """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
+        """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs continue."""
         return await self._turn("close", name, lambda queues: queues.close(name, version))
 
     async def aopen(self, name: str, *, version: str | None = None) -> Queue:
@@ -109,7 +109,7 @@ class Queues(Verbs):
     async def apurge(self, name: str) -> int:
         """Cancel every waiting job in it, due or not, with the reason "purged"; returns how many.
 
-        Running jobs go on; one that starts at this moment is asked to stop, and not counted. Each page of jobs is
+        Running jobs continue; one that starts at this moment is asked to stop, and not counted. Each page of jobs is
         cancelled atomically, the whole is not: close the queue first to keep new jobs out.
         """
         await self.aget(name)

@@ -101,7 +101,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
     paused_until: datetime | None = None
     closed: bool = False
-    """Whether it refuses new jobs; existing ones go on."""
+    """Whether it refuses new jobs; existing ones still run."""
     declared: QueueSettings = QueueSettings()
     changed: QueueSettings = QueueSettings()
 

@@ -150,7 +150,7 @@ async def _done(view: View, verb: str, name: str) -> Reply:
     return Moved(f"/queues/{name}")
 
 
-_PAUSE = "Workers claim nothing from it until it is resumed; running jobs go on."
+_PAUSE = "Workers claim nothing from it until it is resumed; running jobs continue."
 _CLOSE = "It refuses new jobs; those that it has go on."
 
 

@@ -215,12 +215,12 @@ def _checked(result: Any, work: Work) -> Any:
     """The handler's return value; a coroutine that is not awaited must not count as a result."""
     if result is not None and inspect.iscoroutine(result):
         result.close()
-        advice = "say `return await …`" if work.is_async else "make the task, or what wraps it, an `async def`"
+        advice = "write `return await …`" if work.is_async else "make the task, or what wraps it, an `async def`"
         raise TypeError(f"the handler returned a coroutine, which is never awaited: {advice}")
     if work.unawaited is not None:
         raise RuntimeError(
-            f"{work.unawaited}(…) was called, and never awaited: say `await …`, or in a `def` handler call the form "
-            "that blocks"
+            f"{work.unawaited}(…) was called, and never awaited: write `await …`, or in a `def` handler call the "
+            "form that blocks"
         )
     return result
 

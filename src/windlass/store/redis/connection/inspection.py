@@ -101,7 +101,7 @@ class Rights(msgspec.Struct, frozen=True):
         else:
             return None
         return (
-            "this user may not do all that scripts do, and one that is refused a command stops half-way: say ACL "
+            "this user may not do all that scripts do, and one that is refused a command stops half-way: run ACL "
             f"SETUSER name {' '.join(missing)}; see the recipe for a user in the guide to Redis"
         )
 
@@ -110,7 +110,7 @@ class Rights(msgspec.Struct, frozen=True):
         if self.hints:
             return None
         return (
-            "this user may not publish: workers find new jobs when they look, up to a second later; say ACL SETUSER "
+            "this user may not publish: workers find new jobs when they look, up to a second later; run ACL SETUSER "
             f"name +publish &{prefix}:*"
         )
 

@@ -68,11 +68,11 @@ def objection(info: ServerInfo, *, durable: bool) -> str | None:
     if info.policy != "noeviction":
         return (
             f"maxmemory-policy is {info.policy}: the server may throw jobs away when memory is full; "
-            "say CONFIG SET maxmemory-policy noeviction, and write it into its configuration"
+            "run CONFIG SET maxmemory-policy noeviction, and write it into its configuration"
         )
     if durable and not info.appendonly:
         return (
-            "appendonly is no: a restart of the server loses jobs; say CONFIG SET appendonly yes, and write it into "
+            "appendonly is no: a restart of the server loses jobs; run CONFIG SET appendonly yes, and write it into "
             "its configuration, or accept the loss with ?durability=none"
         )
     return None

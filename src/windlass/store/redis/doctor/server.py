@@ -62,7 +62,7 @@ def check_durability(info: Info, address: Address) -> Iterator[Finding]:
     if info.get("aof_enabled") != "1":
         says = "appendonly no: an accepted job is in memory only, and a restart loses all since the last snapshot"
         if address.durable:
-            yield problem("durability", says, "set appendonly yes; or say ?durability=none, if jobs may be lost")
+            yield problem("durability", says, "set appendonly yes; or add ?durability=none, if jobs may be lost")
         else:
             yield warning("durability", f"{says} (?durability=none accepts that)", "set appendonly yes")
     elif info.get("aof_last_write_status") == "err":
