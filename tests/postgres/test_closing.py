@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import pytest
 
 from tests.postgres.strangers import OURS, unread_results, until_waiting
+from tests.support.processes import until
 from tests.support.proxy import Proxy
 from tests.support.servers.address import Address
 from tests.support.servers.places import postgres_place
 from tests.support.stores import postgres_url, yugabyte_url
 from windlass import App
-from windlass.store.postgres.connection import pool, session
+from windlass.store.open import open_store
+from windlass.store.postgres.connection import connect, pool, session
 
 Leftovers = Callable[[], list[str]]
+SLEEP = "SELECT pg_sleep(600)"
 
 
 @pytest.fixture(params=["postgres", "yugabyte"])
@@ -147,6 +151,43 @@ def test_closing_waits_for_a_call_in_flight(
         await call
 
     asyncio.run(main())
+    assert leftovers() == []
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("step", ["detection", "preparation"])
+def test_a_connection_that_is_being_opened_is_closed_with_its_loop(
+    profile_url: str,
+    server: Address,
+    leftovers: Leftovers,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    apart: bool,
+) -> None:
+    """Before the pool knows it, and outside of the pool."""
+    store: Any = open_store(profile_url)
+
+    async def detect(connection: "asyncpg.Connection[Any]") -> bool:
+        await connection.execute(SLEEP)
+        return False
+
+    async def prepare(opened: session.Session) -> None:
+        await opened.connection.execute(SLEEP)
+
+    if step == "detection":
+        monkeypatch.setattr(connect, "_is_pooled", detect)
+    else:
+        store._server.on_open = prepare
+
+    async def main() -> asyncio.Task[Any]:
+        opening = asyncio.create_task(store._server.open_apart() if apart else store.migrate())
+        busy = f"SELECT 1 {OURS} AND wait_event = 'PgSleep'"
+        await asyncio.to_thread(until, lambda: server.execute(busy), "a connection is being opened")
+        return opening
+
+    opening = asyncio.run(main())
+    assert opening.cancelled()
+    del opening
     assert leftovers() == []
 
 
