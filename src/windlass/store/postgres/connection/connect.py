@@ -59,7 +59,7 @@ async def connect(
     try:
         found = pooled is None and await _is_pooled(connection)
     except BaseException:
-        session.give_up()
+        await session.close()
         raise
     if found:
         session.drop()

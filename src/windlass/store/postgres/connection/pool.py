@@ -1,6 +1,7 @@
 """The connections of one event loop: opened when needed, closed when idle or broken."""
 
 import asyncio
+import contextlib
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,6 +11,8 @@ from windlass.store.postgres.connection.session import Session
 
 IDLE_SECONDS = 30.0
 """Connections that are idle for this long are closed."""
+CLOSE_SECONDS = 2.0
+"""How long closing waits for calls in flight; one that takes longer ends with its event loop."""
 
 Opener = Callable[[], Awaitable[Session]]
 Greeter = Callable[[Session], Awaitable[None]]
@@ -38,7 +41,8 @@ class Pool:
         self._waiters: deque[asyncio.Future[Session | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
         self._least_free = 0
-        self._asked_to_close = False
+        self._returned = asyncio.Event()
+        """Set when a session is given back, or was not opened."""
         self.closed = False
         self.pid = os.getpid()
 
@@ -55,9 +59,10 @@ class Pool:
         while self._free:
             session = self._free.pop()
             self._least_free = min(self._least_free, len(self._free))
+            self._taken.add(session)
             if await self._answers(session):
-                self._taken.add(session)
                 return session
+            self._taken.discard(session)
             self._count -= 1
         if self._count < self._max_size:
             self._count += 1
@@ -106,25 +111,32 @@ class Pool:
         assert task is not None
         self._opening.add(task)
         try:
+            session = await self._open_new()
+            self._taken.add(session)
+            return session
+        finally:
+            self._opening.discard(task)
+            self._note_return()
+
+    async def _open_new(self) -> Session:
+        try:
             self._check_open()
             session = await self._open_session()
         except BaseException:
             self._give_to_next(None)
             raise
-        finally:
-            self._opening.discard(task)
         try:
             await self._prepare_session(session)
         except BaseException:
             session.give_up()
             self.give(session)
             raise
-        self._taken.add(session)
         return session
 
     def give(self, session: Session) -> None:
         """Return a session; a broken one makes room for a new one."""
         self._taken.discard(session)
+        self._note_return()
         if self._loop.is_closed():
             session.abandon()
         elif session.leaving is not None:
@@ -135,6 +147,10 @@ class Pool:
         else:
             session.drop()
             self._give_to_next(None)
+
+    def _note_return(self) -> None:
+        if not self._loop.is_closed():
+            self._returned.set()
 
     def _after_leaving(self, session: Session) -> None:
         """After a session was closed there is room for another. If closing was interrupted, it is closed when the
@@ -182,8 +198,8 @@ class Pool:
         finally:
             await self._on_loop_end()
             await self._close_free()
-            if not self._asked_to_close:
-                await self._end_late()
+            await self._end_late()
+            await self._finish_leaving()
 
     async def _end_late(self) -> None:
         """Cancel tasks that started too late to be cancelled with the others at the end of the loop."""
@@ -197,12 +213,23 @@ class Pool:
         self._taken.clear()
 
     async def close(self) -> None:
-        """Close; sessions in use are closed when they are given back."""
-        self._asked_to_close = True
-        if self._loop_guard is not None:
+        """Close, after the calls in flight.
+
+        Those may be of tasks that no caller awaits. One that outlasts this closes its session when it ends, or is
+        broken off with its loop: what closes sessions then must stay.
+        """
+        await self._close_free()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._until_returned()
+        await self._finish_leaving()
+        if self._loop_guard is not None and not self._taken and not self._opening:
             await self._loop_guard.aclose()
-        else:
-            await self._close_free()
+
+    async def _until_returned(self) -> None:
+        while self._taken or self._opening:
+            self._returned.clear()
+            await self._returned.wait()
 
     async def _close_free(self) -> None:
         self.closed = True
@@ -212,6 +239,8 @@ class Pool:
         for session in free:
             self._count -= 1
             await session.close()
+
+    async def _finish_leaving(self) -> None:
         for session in list(self._leaving):
             await session.finish()
             self._leaving.discard(session)

@@ -105,7 +105,7 @@ class Server:
         try:
             await self._prepare(session)
         except BaseException:
-            session.give_up()
+            await session.close()
             raise
         return session
 
