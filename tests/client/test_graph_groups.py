@@ -6,6 +6,8 @@ import pytest
 
 from tests.client.test_graphs import Shop
 from windlass import App, Dead, InvalidOption, Results, Status, group
+from windlass.coordinator.cancels import Cancels
+from windlass.core.events import silent
 from windlass.testing import run_all
 
 
@@ -79,6 +81,22 @@ def test_cancelling_the_flow_cancels_the_members_of_its_groups(shop: Shop) -> No
     run_all(shop.app)
     assert shop.ran == []
     assert {job.status for job in shop.app.jobs.list(type="step")} == {Status.CANCELLED}
+
+
+def test_a_retry_of_a_cancelled_flow_runs_the_members_of_its_groups(shop: Shop) -> None:
+    """The coordinator has not finished the cancel yet."""
+    with shop.app.flow("order") as flow:
+        flow.add(group([shop.step.job(str(n)) for n in range(4)]), name="some")
+        flow.add(shop.step.job("after"), after=["some"])
+    shop.app.flows.cancel("order")
+    shop.app.flows.retry("order")
+    shop.app._portal().run(_finish_cancels(shop.app))
+    run_all(shop.app)
+    assert sorted(shop.ran) == ["0", "1", "2", "3", "after"]
+
+
+async def _finish_cancels(app: App) -> None:
+    await Cancels(await app._ready(), silent).run()
 
 
 def test_a_group_with_an_id_or_results_as_a_node_is_refused(shop: Shop) -> None:

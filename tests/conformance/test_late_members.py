@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.test_groups import QUEUES, TYPES, claim_all, end, enqueue_group
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, new_job, open_lease, request, status_of
-from windlass.client.groups.cancelled import KIND, MAX_AT_ONCE, cancel_if_late, let_retried_run
+from windlass.client.groups.cancelled import KIND, MAX_AT_ONCE, cancel_if_late, retry_jobs
 from windlass.client.verbs.flows import cancel_flow
 from windlass.coordinator import cancels
 from windlass.coordinator.cancels import Cancels
@@ -38,7 +38,8 @@ class Duty:
 
 
 @pytest.fixture
-def duty(store: Store) -> Duty:
+def duty(store: Store, monkeypatch: pytest.MonkeyPatch) -> Duty:
+    monkeypatch.setattr(cancels, "BUDGET_SECONDS", 60.0)
     return Duty(store)
 
 
@@ -90,8 +91,11 @@ async def test_members_that_a_dead_producer_left_are_cancelled_by_the_next_turn(
     await open_lease(store)
     assert await store.jobs.claim(request(queues=QUEUES, types=TYPES, limit=100)) == []
     await duty.run()
-    assert not await is_watched(store, group, clock), "all are known"
-    assert await duty.run() == cancels.EVERY_SECONDS
+    assert await is_watched(store, group, clock), "a process that stood still may add another"
+    assert await duty.run() == cancels.EVERY_SECONDS, "all are known"
+    clock.advance(cancels.KNOWN)
+    await duty.run()
+    assert not await is_watched(store, group, clock)
 
 
 async def test_a_producer_cancels_what_it_stored_after_the_cancel(store: Store) -> None:
@@ -143,8 +147,7 @@ async def test_a_retried_job_of_a_cancelled_flow_runs(store: Store, duty: Duty) 
     group = await begin(store, 2)
     await cancel(store, group)
     await duty.run()
-    await let_retried_run(store, [member_id(group, 0)])
-    await store.operator.retry([member_id(group, 0)])
+    await retry_jobs(store, [member_id(group, 0)])
     await duty.run()
     assert (await statuses(store, group))[:2] == [Status.PENDING, Status.CANCELLED]
     assert not await cancel_if_late(store, group)
@@ -181,8 +184,7 @@ async def test_a_cancel_that_ends_a_flow_is_counted_once(store: Store, duty: Dut
     await cancel(store, other)
     await duty.run()
     assert len(duty.counted) == 2
-    await let_retried_run(store, [group])
-    await store.operator.retry([group])
+    await retry_jobs(store, [group])
     await cancel(store, group)
     await duty.run()
     assert duty.counted[2:] == [(group, "group")], "it ended again"
@@ -219,6 +221,7 @@ async def test_nodes_that_come_after_the_cancel_of_their_graph_are_cancelled(
     await store.jobs.enqueue(late)
     await duty.run()
     assert [await status_of(store, job.id) for job in late] == [Status.CANCELLED] * 2
+    clock.advance(cancels.KNOWN)
     await duty.run()
     assert not await is_watched(store, flow, clock)
 

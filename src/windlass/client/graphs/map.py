@@ -170,7 +170,7 @@ async def _add(
 async def _check_wanted(operator: OperatorStore, ctx: Context, group: JobId) -> None:
     """Cancel the members that were added after the flow was cancelled."""
     own = (await operator.get([ctx.job.id]))[0]
-    if own is None or own.cancel_requested:
+    if own is None or own.finished or own.cancel_requested:
         await cancel_members(operator, group, ALIVE, ASKED)
         raise Cancel(ASKED)
 

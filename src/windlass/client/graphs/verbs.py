@@ -5,8 +5,14 @@ from collections.abc import Sequence
 import msgspec
 
 from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
-from windlass.client.groups.cancelled import note_cancel
-from windlass.client.groups.cancelling import cancel_group, cancel_job
+from windlass.client.groups.cancelled import (
+    cancel_that_holds,
+    end_noted_group,
+    let_retried_run,
+    note_cancel,
+    note_end,
+)
+from windlass.client.groups.cancelling import cancel_job, cancel_members, late_among
 from windlass.client.groups.members import ALIVE, LOST
 from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.core.codec import decode_object
@@ -82,13 +88,11 @@ async def _held_up_by(operator: OperatorStore, flow: JobId) -> JobId | None:
     return None
 
 
-async def cancel_graph(store: Store, flow: JobId, reason: str) -> bool:
-    """Cancel the live nodes, waiting ones first, except those that run after any end of their parents.
-
-    Returns whether the flow ended here.
-    """
+async def cancel_graph(store: Store, flow: JobId, reason: str) -> None:
+    """Cancel the live nodes, waiting ones first, except those that run after any end of their parents."""
     operator = store.operator
-    ended = await cancel_job(operator, flow, reason)
+    if await cancel_job(operator, flow, reason):
+        await note_end(store, flow)
     ids = [id_ async for page in member_ids(operator, flow, ALIVE) for id_ in page]
     for start in range(len(ids), 0, -PAGE):
         jobs = [job for job in await operator.get(ids[max(0, start - PAGE) : start]) if job is not None]
@@ -96,7 +100,6 @@ async def cancel_graph(store: Store, flow: JobId, reason: str) -> bool:
         for job in jobs:
             if (group := _group_of(flow, job)) is not None and not _runs_anyway(job):
                 await _cancel_node(store, group, reason)
-    return ended
 
 
 async def _cancel_node(store: Store, group: JobId, reason: str) -> None:
@@ -104,16 +107,36 @@ async def _cancel_node(store: Store, group: JobId, reason: str) -> None:
     (job,) = await store.operator.get([group])
     if job is not None:
         await note_cancel(store, job, reason)
-    await cancel_group(store.operator, group, reason)
+    await end_noted_group(store, group, reason)
+    await cancel_members(store.operator, group, ALIVE, reason)
 
 
 async def cancel_late_nodes(store: Store, flow: JobId, reason: str) -> bool:
-    """Cancel the nodes of a cancelled flow that are live and were not asked to stop; whether there were any."""
+    """Cancel the jobs of a cancelled flow that are live and were not asked to stop; whether there were any."""
+    late = bool(await late_among(store.operator, [flow]))
     async for jobs in member_jobs(store.operator, flow, ALIVE):
-        if any(not (job.finished or job.cancel_requested or _runs_anyway(job)) for job in jobs):
-            await cancel_graph(store, flow, reason)
-            return True
-    return False
+        late = late or any(not (job.finished or job.cancel_requested or _runs_anyway(job)) for job in jobs)
+    if not late or await cancel_that_holds(store, flow) is None:
+        return False
+    await cancel_graph(store, flow, reason)
+    return True
+
+
+async def cancel_late_groups(store: Store, flow: JobId, reason: str) -> bool:
+    """Cancel the groups and maps of cancelled nodes that were stored after these; whether all of them are known.
+
+    On Redis they may be in other queues than their nodes.
+    """
+    operator, known = store.operator, True
+    async for jobs in member_jobs(operator, flow, (Status.CANCELLED,)):
+        groups = [group for job in jobs if (group := _group_of(flow, job)) is not None and not _runs_anyway(job)]
+        found = dict(zip(groups, await operator.get(groups), strict=True)) if groups else {}
+        missing = [id_ for id_, job in found.items() if job is None]
+        known = known and None not in (await operator.outcomes(missing) if missing else [])
+        for late in await late_among(operator, groups):
+            if await cancel_that_holds(store, flow) is not None:
+                await _cancel_node(store, late.id, reason)
+    return known
 
 
 def _runs_anyway(job: Job) -> bool:
@@ -146,6 +169,7 @@ async def _retry_node(store: Store, group: JobId) -> None:
     """The lost members of a node, the job that has them, and its callback, in calls of their own."""
     job = (await store.operator.get([group]))[0]
     if job is not None:
+        await let_retried_run(store, [job])
         await retry_group(store, group_payload(job) if job.type == GROUP_TYPE else GroupPayload(group, 0))
 
 

@@ -9,20 +9,25 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from windlass.client.groups.cancelling import BATCH, cancel_group
-from windlass.client.groups.members import ALIVE, first_live, pages_of
-from windlass.client.groups.opening import store_time
-from windlass.core.groups.ids import Role, is_of_group, watcher_id
+from windlass.client.groups.cancelling import BATCH, end_group, late_among, late_behind
+from windlass.client.groups.members import ALIVE, LOST, first_live, pages_of
+from windlass.client.groups.opening import read_opening, store_time
+from windlass.core.graphs.ids import FLOW_TYPES
+from windlass.core.groups.ids import MEMBER_TYPE, Role, callback_id, is_of_group, watcher_id
+from windlass.core.groups.rules import ABANDONED
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Job
+from windlass.core.jobs.job import Job, NewJob
 from windlass.core.jobs.version import ANY_VERSION, Versions
-from windlass.core.moments import DAY, Micros, to_micros
+from windlass.core.moments import DAY, SECOND, Micros, to_micros
+from windlass.core.status import Status
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.documents import Document
-from windlass.store.records import Transition
+from windlass.store.records import JobFilter, Transition
 
 KIND = "flow_cancel"
 KEEP: Micros = 60 * DAY
+LONG: Micros = 60 * SECOND
+"""After an add that took longer, also because its process was stopped, the document may be dropped."""
 MAX_AT_ONCE = 500
 """A list of more jobs is stored in portions on Redis."""
 
@@ -54,8 +59,13 @@ def cancellation_text(cancellation: Cancellation) -> str:
 
 
 def is_of_flow(cancellation: Cancellation, job: Job | None) -> bool:
-    """Whether this flow was cancelled, and not an earlier one of the same name; None: its job is not kept."""
-    return job is None or to_micros(job.created_at) == cancellation.created_at
+    """Whether this flow was cancelled, and not an earlier one of the same name; None: its job is not kept.
+
+    A flow that completed all the same keeps its jobs.
+    """
+    if job is None:
+        return True
+    return to_micros(job.created_at) == cancellation.created_at and job.status is not Status.COMPLETED
 
 
 async def note_cancel(store: Store, job: Job, reason: str) -> None:
@@ -78,25 +88,39 @@ async def note_cancel(store: Store, job: Job, reason: str) -> None:
 
 
 async def note_end(store: Store, flow: JobId) -> None:
-    """Record that the cancel ended the flow, for the coordinator to count it."""
-    await _change(store, flow, lambda known: msgspec.structs.replace(known, uncounted=True))
+    """Record that a cancel ended the flow, for the coordinator to count it; a map is no flow of its own."""
+
+    def ended(known: Cancellation) -> Cancellation:
+        return msgspec.structs.replace(known, uncounted=known.uncounted or known.type in FLOW_TYPES)
+
+    await _change(store, flow, ended)
 
 
-async def let_retried_run(store: Store, ids: Sequence[JobId]) -> None:
+async def end_noted_group(store: Store, group: JobId, reason: str) -> None:
+    """Cancel the own job of a group whose cancel is recorded, and its callbacks except `always`.
+
+    The end is recorded before the members are cancelled, since that takes a minute for very many.
+    """
+    if await end_group(store.operator, group, reason):
+        await note_end(store, group)
+
+
+async def let_retried_run(store: Store, jobs: Sequence[Job]) -> None:
     """Before these jobs are retried: if their flows were cancelled, no more of their jobs are."""
-    of_flows = [id_ for id_ in ids if is_of_group(id_)]
-    if not of_flows:
+    of_flows = [job for job in jobs if is_of_group(job.id)]
+    flows = sorted({id_ for job in of_flows for id_ in (job.id, job.parent, job.flow) if id_ is not None})
+    if not flows:
         return
-    jobs = [job for job in await store.operator.get(of_flows) if job is not None]
-    flows = sorted({id_ for job in jobs for id_ in (job.id, job.parent, job.flow) if id_ is not None})
     for document in await store.documents.get(KIND, flows):
         if document is not None and read_cancellation(document).holds:
             await _change(store, document.id, lambda known: msgspec.structs.replace(known, holds=False))
 
 
 async def retry_jobs(store: Store, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Retry jobs, also of flows that were cancelled."""
-    await let_retried_run(store, ids)
+    """Retry jobs, also of flows that were cancelled; a live one is not retried, so its flow stays cancelled."""
+    of_flows = [id_ for id_ in ids if is_of_group(id_)]
+    jobs = await store.operator.get(of_flows) if of_flows else []
+    await let_retried_run(store, [job for job in jobs if job is not None and job.finished])
     return await store.operator.retry(ids, versions)
 
 
@@ -113,19 +137,68 @@ async def cancel_if_late(store: Store, group: JobId) -> bool:
     """After members were stored: whether the group was cancelled meanwhile; then they are cancelled too."""
     found = await cancel_that_holds(store, group)
     if found is not None:
-        await cancel_late_members(store.operator, group, found.reason)
+        await cancel_late_members(store, group, found.reason)
+        await _cancel_late_links(store, group, found.reason)
     return found is not None
 
 
-async def cancel_late_members(operator: OperatorStore, group: JobId, reason: str) -> bool:
-    """Cancel the members of a cancelled group that are live and were not asked to stop; whether there were any."""
+async def cancel_if_left(store: Store, group: JobId, size: int, jobs: Sequence[NewJob]) -> bool:
+    """After an add that took long: whether the group was cancelled or abandoned without these members.
+
+    Then they are cancelled. The document of the cancel may be dropped already.
+    """
+    opening = await read_opening(store, group)
+    (job,) = await store.operator.get([group])
+    if opening is None or not opening.abandoned or opening.size is None or size <= opening.size:
+        return False
+    if job is None or job.status not in LOST:
+        return False
+    for start in range(0, len(jobs), BATCH):
+        await store.operator.cancel([each.id for each in jobs[start : start + BATCH]], job.reason or ABANDONED)
+    return True
+
+
+async def cancel_late_members(store: Store, group: JobId, reason: str) -> bool:
+    """Cancel the jobs of a cancelled group that are live and were not asked to stop; whether there were any.
+
+    The cancel is read again after they are: a retry ends it before it revives jobs, so it revived none of them.
+    """
+    operator = store.operator
+    own = [callback_id(group, Role.THEN), watcher_id(group, Role.ON_DEAD), group]
+    found = bool(await late_among(operator, own))
+    if found:
+        if await cancel_that_holds(store, group) is None:
+            return False
+        await end_noted_group(store, group, reason)
     async for ids in pages_of(operator, group, ALIVE, size=BATCH):
-        jobs = await operator.get(ids) if ids else []
-        if any(job is not None and not job.finished and not job.cancel_requested for job in jobs):
-            await cancel_group(operator, group, reason)
-            await wake_always(operator, group)
-            return True
-    return False
+        if not (late := await late_among(operator, ids)):
+            continue
+        behind, _ = await late_behind(operator, group, [job.id for job in late if job.type == MEMBER_TYPE])
+        if not await cancel_if_it_holds(store, group, [*behind, *(job.id for job in late)], reason):
+            return found
+        found = True
+    if found:
+        await wake_always(operator, group)
+    return found
+
+
+async def cancel_if_it_holds(store: Store, group: JobId, ids: Sequence[JobId], reason: str) -> bool:
+    """Cancel these late jobs, unless the group was retried since they were read."""
+    if await cancel_that_holds(store, group) is None:
+        return False
+    await store.operator.cancel(ids, reason)
+    return True
+
+
+async def _cancel_late_links(store: Store, group: JobId, reason: str) -> None:
+    """Cancel the jobs that cancelled members stand for, if they were stored after these."""
+    after: JobId | None = None
+    standing = JobFilter(parent=group, status=(Status.CANCELLED,), type=MEMBER_TYPE)
+    while ids := await store.operator.select(standing, BATCH, after):
+        after = ids[-1]
+        late, _ = await late_behind(store.operator, group, ids)
+        if late and not await cancel_if_it_holds(store, group, late, reason):
+            return
 
 
 async def wake_always(operator: OperatorStore, group: JobId) -> None:

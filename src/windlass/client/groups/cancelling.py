@@ -1,6 +1,7 @@
 """Cancel the members of a group, and the jobs that they stand for."""
 
-from windlass.client.groups.members import ALIVE
+from collections.abc import Sequence
+
 from windlass.core.groups.ids import (
     MEMBER_TYPE,
     Role,
@@ -19,16 +20,13 @@ from windlass.store.records import JobFilter
 BATCH = 500
 
 
-async def cancel_group(operator: OperatorStore, group: JobId, reason: str) -> bool:
-    """Cancel the group, its members (also those of a map), and its callbacks except `always`.
+async def end_group(operator: OperatorStore, group: JobId, reason: str) -> bool:
+    """Cancel the group's own job, and its callbacks except `always`; returns whether the group ended here.
 
-    `then` is cancelled before the group: an attempt that has just counted may complete the group meanwhile. Returns
-    whether the group ended here.
+    `then` is cancelled before the group: an attempt that has just counted may complete the group meanwhile.
     """
     await operator.cancel([watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN)], reason)
-    ended = await cancel_job(operator, group, reason)
-    await cancel_members(operator, group, ALIVE, reason)
-    return ended
+    return await cancel_job(operator, group, reason)
 
 
 async def cancel_job(operator: OperatorStore, id_: JobId, reason: str) -> bool:
@@ -62,6 +60,29 @@ async def _cancel_behind(operator: OperatorStore, group: JobId, status: tuple[St
         while jobs := await own_jobs_before(operator, group, jobs):
             if chosen := [job.id for job in jobs if job.status in status]:
                 await operator.cancel(chosen, reason)
+
+
+async def late_among(operator: OperatorStore, ids: Sequence[JobId]) -> list[Job]:
+    """Those of these jobs that are live and were not asked to stop."""
+    jobs = await operator.get(ids) if ids else []
+    return [job for job in jobs if job is not None and not job.finished and not job.cancel_requested]
+
+
+async def late_behind(operator: OperatorStore, group: JobId, members: Sequence[JobId]) -> tuple[list[JobId], bool]:
+    """Jobs that these members stand for, live and not asked to stop; and whether all of them are known.
+
+    On Redis a job may be stored after the member that waits for it, if that is in another queue.
+    """
+    late: list[JobId] = []
+    known = True
+    jobs = [job for job in await operator.get(members) if job is not None] if members else []
+    while parents := list(dict.fromkeys(parent for job in jobs for parent in job.parents)):
+        found = dict(zip(parents, await operator.get(parents), strict=True))
+        missing = [id_ for id_, job in found.items() if job is None]
+        known = known and None not in (await operator.outcomes(missing) if missing else [])
+        jobs = [job for job in found.values() if job is not None and job.flow == group]
+        late += [job.id for job in jobs if not job.finished and not job.cancel_requested]
+    return late, known
 
 
 async def own_jobs_before(operator: OperatorStore, group: JobId, jobs: list[Job]) -> list[Job]:

@@ -6,8 +6,8 @@ import msgspec
 
 from windlass.client.graphs.tree import graph_tree, group_tree
 from windlass.client.graphs.verbs import cancel_graph, describe_graph, graph_record, retry_graph
-from windlass.client.groups.cancelled import let_retried_run, note_cancel, note_end, wake_always
-from windlass.client.groups.cancelling import cancel_group
+from windlass.client.groups.cancelled import end_noted_group, let_retried_run, note_cancel, wake_always
+from windlass.client.groups.cancelling import cancel_members
 from windlass.client.groups.members import ALIVE, count_added, first_live
 from windlass.client.groups.opening import close_group, read_opening
 from windlass.client.groups.results import ADDED, SIZE
@@ -113,7 +113,7 @@ class Flows(Verbs):
         """
         store = await self._home._ready()
         job = await self._look(store.operator, id)
-        await let_retried_run(store, [job.id])
+        await let_retried_run(store, [job])
         if job.type == FLOW_TYPE:
             await retry_graph(store, job)
         else:
@@ -144,14 +144,13 @@ async def cancel_flow(store: Store, job: Job, reason: str) -> None:
     """Cancel the jobs of a group or graph; for those that are stored later see `client/groups/cancelled.py`."""
     await note_cancel(store, job, reason)
     if job.type == FLOW_TYPE:
-        ended = await cancel_graph(store, job.id, reason)
-    else:
-        ended = await cancel_group(store.operator, job.id, reason)
-        if group_payload(job).open:
-            await close_group(store, job.id)
-        await wake_always(store.operator, job.id)
-    if ended:
-        await note_end(store, job.id)
+        await cancel_graph(store, job.id, reason)
+        return
+    await end_noted_group(store, job.id, reason)
+    await cancel_members(store.operator, job.id, ALIVE, reason)
+    if group_payload(job).open:
+        await close_group(store, job.id)
+    await wake_always(store.operator, job.id)
 
 
 def _flow(job: Job) -> Flow:
