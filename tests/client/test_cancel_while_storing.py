@@ -161,3 +161,46 @@ def _holds(app: App, flow: str) -> bool:
         return found is not None and '"holds":false' not in found.data.replace(" ", "")
 
     return app._portal().run(read())
+
+
+def test_a_generator_whose_group_completed_may_be_enqueued_again_after_a_cancel(shop: Shop) -> None:
+    def enqueue() -> Any:
+        return group((shop.square.job(n) for n in range(3)), then=shop.total, id="import-7").enqueue()
+
+    enqueue()
+    run_all(shop.app)
+    assert shop.app.flows.cancel("import-7").status is Status.COMPLETED
+    assert enqueue().existing
+    assert shop.seen == [[0, 1, 4]]
+
+
+def test_a_whole_generator_whose_group_was_cancelled_may_be_enqueued_again(shop: Shop) -> None:
+    def enqueue(size: int) -> Any:
+        return group((shop.square.job(n) for n in range(size)), then=shop.total, id="import-7").enqueue()
+
+    enqueue(3)
+    shop.app.flows.cancel("import-7")
+    assert enqueue(3).existing, "as a list"
+    with pytest.raises(NotAllowedNow, match="it is sealed"):
+        enqueue(4)
+    assert live(shop.app) == 0
+
+
+def test_the_members_of_a_producer_that_stood_still_for_long_are_cancelled(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The document of the cancel is dropped meanwhile."""
+    opened = shop.app.group(then=shop.total)
+    opened.add(shop.square.job(1))
+    store = opened._store
+
+    async def stopped(jobs: Any, parts: Any) -> Any:
+        await shop.app.flows.acancel(opened.id)
+        await (await shop.app._ready()).documents.delete(KIND, [opened.id])
+        monkeypatch.setattr("windlass.client.groups.open_group.LONG", -1)
+        return await store(jobs, parts)
+
+    opened._store = stopped  # type: ignore[method-assign, assignment]
+    with pytest.raises(NotAllowedNow, match="it is cancelled"):
+        opened.add_many([shop.square.job(2), shop.square.job(3)])
+    assert live(shop.app) == 0

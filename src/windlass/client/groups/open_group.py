@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from windlass.client.groups.add_lock import AddLock
-from windlass.client.groups.cancelled import cancel_if_late, cancel_that_holds
+from windlass.client.groups.cancelled import LONG, cancel_if_late, cancel_if_left, cancel_that_holds
 from windlass.client.groups.handle import GroupHandle, group_handle
 from windlass.client.groups.members import LOST, first_live, has_member_from
 from windlass.client.groups.opening import begin_group, read_opening, seal_group, touch_group
 from windlass.client.groups.plan import Part, Plan, check_part, queue_of
-from windlass.client.groups.stored import check_group, without_stored
+from windlass.client.groups.stored import check_group, is_open, without_stored
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking, refuse_on_loop
 from windlass.client.tasks.joint import check_call_connection
@@ -22,6 +22,7 @@ from windlass.client.tasks.task import Enqueuer
 from windlass.core.groups.ids import Role, member_id, watcher_id
 from windlass.core.groups.rules import ABANDONED
 from windlass.core.jobs.job import Job, NewJob
+from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.errors import (
     EnqueueFailed,
@@ -33,6 +34,7 @@ from windlass.errors import (
     StoreUnavailable,
     WindlassError,
 )
+from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 
 T = TypeVar("T")
@@ -118,14 +120,15 @@ class OpenGroup(Generic[T]):
             return []
         for place, part in enumerate(parts, self.size):
             check_call_connection(part, f"jobs[{place}]", None, "members are not added in your transaction")
-        store = await self._enqueuer._ready()
+        store, began = await self._enqueuer._ready(), since_boot()
         frame = [] if self._begun else await self._begin(store, parts)
         members = [job for index, part in enumerate(parts, self.size) for job in self._plan.member(index, part)]
         check_no_previous(members)
         await self._check_open(store, self.size + len(parts), stored=not frame)
         handles = await self._store(self._frame(parts)[:1] if self._over else [*frame, *members], parts)
         first, self.size, self._uncertain = self.size, self.size + len(parts), []
-        if await self._is_late(store):
+        late = await self._is_late(store, members, began)
+        if late and not all(handle.existing for handle in handles):
             raise NotAllowedNow("add a member to", self.id, Status.CANCELLED)
         found = {each.id: each for each in handles}
         ids = [member_id(self.id, index) for index in range(first, self.size)]
@@ -190,7 +193,7 @@ class OpenGroup(Generic[T]):
 
     def _check_same(self, found: Job) -> None:
         check_group(found, self._plan.rules.name)
-        if not _is_open(found):
+        if not is_open(found):
             raise InvalidOption("id", f"there is a group {self._plan.rules.name!r} that was never open")
 
     def _frame(self, parts: list[Part]) -> list[NewJob]:
@@ -205,18 +208,23 @@ class OpenGroup(Generic[T]):
             await touch_group(store, self.id)
             self._touched = time.monotonic()
         group = (await store.operator.get([self.id]))[0]
-        if group is not None and group.status in LOST and await cancel_that_holds(store, self.id):
-            raise NotAllowedNow("add a member to", self.id, group.status)
+        lost = group.status if group is not None and group.status in LOST else None
         opening = await read_opening(store, self.id)
+        # A producer that sealed the group had stored all of them.
+        is_whole = opening is not None and opening.size is not None and not opening.abandoned
+        if lost and not is_whole and await cancel_that_holds(store, self.id):
+            raise NotAllowedNow("add a member to", self.id, lost)
         if opening is not None and opening.size is not None and size > opening.size:
             raise NotAllowedNow("add a member to", self.id, "sealed")
-        if group is not None and group.status in LOST and self._plan.rules.rest == "cancel" and opening is not None:
-            raise NotAllowedNow("add a member to", self.id, group.status)
+        if lost and self._plan.rules.rest == "cancel" and opening is not None:
+            raise NotAllowedNow("add a member to", self.id, lost)
 
-    async def _is_late(self, store: Store) -> bool:
+    async def _is_late(self, store: Store, jobs: list[NewJob], began: Micros) -> bool:
         """Whether the group was cancelled while members were stored: then they are cancelled too."""
         with contextlib.suppress(StoreUnavailable):  # the coordinator cancels them
-            return await cancel_if_late(store, self.id)
+            took = since_boot() - began
+            late = await cancel_if_late(store, self.id)
+            return late or (took > LONG and await cancel_if_left(store, self.id, self.size, jobs))
         return False
 
     async def _store(self, jobs: list[NewJob], parts: Sequence[Part] = ()) -> list[Handle[Any]]:
@@ -289,7 +297,3 @@ class OpenGroup(Generic[T]):
 def _contents(jobs: list[NewJob]) -> list[tuple[Any, ...]]:
     """The fields of a job, without its task object, which differs for each `using(...)`."""
     return [tuple(getattr(job, name) for name in NewJob.__struct_fields__) for job in jobs]
-
-
-def _is_open(group: Job) -> bool:
-    return isinstance(group.payload, dict) and bool(group.payload.get("open"))

@@ -12,6 +12,11 @@ def check_group(found: Job, name: str) -> None:
         raise InvalidOption("id", f"there is a flow {name!r}, which is no group")
 
 
+def is_open(group: Job) -> bool:
+    """Whether members are, or were, added to this group one by one."""
+    return isinstance(group.payload, dict) and bool(group.payload.get("open"))
+
+
 async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob], connection: object = None) -> list[NewJob]:
     """Drop the members that represent other jobs and are stored already, together with those jobs.
 
