@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.test_groups import claim_all, end
 from tests.conformance.test_late_members import SIZE, Duty, begin, cancel, is_watched, statuses, store_members
 from tests.support.clock import ManualClock
-from tests.support.seed import completed, new_job, status_of
+from tests.support.seed import completed, new_job, snoozed, status_of
 from windlass.client.groups import cancelled, cancelling
 from windlass.client.groups.cancelled import (
     KIND,
@@ -18,15 +18,19 @@ from windlass.client.groups.cancelled import (
     note_cancel,
     retry_jobs,
 )
+from windlass.client.groups.ends import GroupEnds
 from windlass.client.groups.opening import close_group, open_group
 from windlass.coordinator import cancels
+from windlass.core.events import Event
 from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, map_id, node_id
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE, link_id, member_id, named_group_id, new_group_id
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
+from windlass.core.log_events import FlowEnded
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
+from windlass.store.records import Settled
 
 
 @pytest.fixture
@@ -235,3 +239,26 @@ async def test_members_of_a_producer_that_stood_still_until_the_document_was_dro
     assert not await cancel_if_left(store, group, 2, [])
     assert await cancel_if_left(store, group, SIZE, late)
     assert await statuses(store, group) == [Status.CANCELLED] * SIZE
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_a_group_that_is_cancelled_during_its_look_is_counted_once(
+    store: Store, duty: Duty, asked: bool
+) -> None:
+    """The store cancels a job that was asked to stop and would run again; the runner only knows that it would."""
+    group = await begin(store, 1)
+    await store.operator.run_now([group])
+    look = (await claim_all(store))[group]
+    if asked:
+        await cancel(store, group)
+    await end(store, snoozed(look))
+    if not asked:
+        await cancel(store, group)
+    assert await status_of(store, group) is Status.CANCELLED
+    heard: list[Event] = []
+    ends = GroupEnds(store.operator, heard.append)
+    ends.note_settled([(look, Status.SCHEDULED)], [Settled.SETTLED])
+    await ends.check()
+    await duty.run()
+    counted = [event for event in (*heard, *duty.heard) if isinstance(event, FlowEnded)]
+    assert [(event.flow, event.status) for event in counted] == [(group, Status.CANCELLED)]

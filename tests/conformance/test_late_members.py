@@ -51,7 +51,8 @@ async def begin(store: Store, stored: int, **payload: Any) -> JobId:
         if not payload
         else f'{{"group": "{group}", "size": 0, "open": true}}'
     )
-    await store.jobs.enqueue([NewJob(id=group, type=GROUP_TYPE, payload=fields, delay=60 * SECOND, queue="q0")])
+    own = NewJob(id=group, type=GROUP_TYPE, payload=fields, delay=60 * SECOND, queue="q0", flow=group)
+    await store.jobs.enqueue([own])
     await store_members(store, group, range(stored))
     return group
 

@@ -57,6 +57,8 @@ class GroupEnds:
         """Jobs to wake, and how often each was woken."""
         self._live: dict[JobId, JobId] = {}
         """By group, an id before the live member that the last read found: members before it have ended."""
+        self._looked: dict[JobId, int] = {}
+        """Groups and graphs that are to look again, and the attempt that said so."""
         self._resting: dict[JobId, bool] = {}
         """Groups that were just woken for a lost member, and whether more were lost since."""
         self._added = asyncio.Event()
@@ -66,13 +68,18 @@ class GroupEnds:
     @property
     def idle(self) -> bool:
         """Whether nothing is left to read or to wake."""
-        return not self._touched and not self._to_wake
+        return not self._touched and not self._to_wake and not self._looked
 
     def note(self, ended: Iterable[tuple[Claimed | Job, Status]]) -> None:
         """Note durable outcomes. For a job without a parent and a flow this is two comparisons."""
         for job, status in ended:
-            if (job.parent is not None or job.flow is not None) and status in FINISHED:
+            if job.parent is None and job.flow is None:
+                continue
+            if status in FINISHED:
                 self._ended(job, status)
+            elif is_flow(job.type, job.id):
+                self._looked[job.id] = job.attempt
+                self._begin_check()
 
     def note_settled(self, ended: Iterable[tuple[Claimed, Status]], answers: Iterable[Settled]) -> None:
         """Note outcomes that the store has answered; a stale one is not the end of its job."""
@@ -95,8 +102,11 @@ class GroupEnds:
             # reports their ends.
             self._touched[job.flow] = True
         if self._touched or self._to_wake:
-            self.quiet.clear()
-            self._added.set()
+            self._begin_check()
+
+    def _begin_check(self) -> None:
+        self.quiet.clear()
+        self._added.set()
 
     def begin_after(self, job: Job) -> None:
         """Search for a live member after this one first: many before it may have ended too."""
@@ -111,7 +121,7 @@ class GroupEnds:
                 await self.check()
             except StoreUnavailable as error:
                 # The groups run again by themselves later.
-                self._touched, self._to_wake = {}, {}
+                self._touched, self._to_wake, self._looked = {}, {}, {}
                 self._emit(StoreFailed(doing="waking groups", problem=str(error), retried=False))
             if self.idle:
                 self._added.clear()
@@ -120,6 +130,8 @@ class GroupEnds:
 
     async def check(self) -> None:
         """Read the noted groups, and wake the jobs that may have to end."""
+        if self._looked:
+            await self._check_looked()
         touched, self._touched = self._touched, {}
         for group, lost in touched.items():
             over = not self._holds(group) and not await self._has_live(group)
@@ -129,6 +141,14 @@ class GroupEnds:
                 self._wake_for_lost(group)
         if self._to_wake:
             await self._wake()
+
+    async def _check_looked(self) -> None:
+        """A group that was asked to stop during its look does not look again: the store has cancelled it."""
+        looked, self._looked = self._looked, {}
+        for job in await self._operator.get(list(looked)):
+            # One that was waiting when it was cancelled was not asked to stop: the coordinator counts it.
+            if job is not None and job.finished and job.cancel_requested and job.attempt == looked[job.id]:
+                self._ended(job, job.status)
 
     async def _has_live(self, group: JobId) -> bool:
         """Read from the member that was live last time; the group itself finds an earlier one that was retried."""
@@ -151,8 +171,7 @@ class GroupEnds:
         """End the pause: if more members were lost meanwhile, the group is woken again."""
         if self._resting.pop(group):
             self._touched[group] = True
-            self.quiet.clear()
-            self._added.set()
+            self._begin_check()
 
     async def _wake(self) -> None:
         """Make the jobs due now. One that is running may have counted too early, so it is woken again afterwards."""
