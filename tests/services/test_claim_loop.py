@@ -197,6 +197,15 @@ async def test_a_queue_that_gives_nothing_although_there_is_work_is_not_asked_wi
     assert took > 4 * EMPTY_CLAIM_PAUSE
 
 
+async def test_a_claim_that_fills_all_slots_ends_the_pauses(store: Store) -> None:
+    async with rig_of(store) as rig:
+        rig.view.signals = Lures(store.signals, names_queues=True)
+        await rig.until(lambda: len(rig.claims) > MAX_EMPTY_CLAIMS)
+        await enqueue(store, 4)
+        await rig.until(lambda: len(rig.ran) == 4)
+        assert rig.loop._empty_claims == 0
+
+
 async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_nothing_ahead(store: Store) -> None:
     """Quick jobs are claimed ahead. Where a limit is near they are not given, however often one asks."""
     await enqueue(store, 9)

@@ -113,10 +113,10 @@ class ClaimLoop:
             missed, self._found_work = self._found_work and not jobs, False  # a job may be due and not admitted yet
             if missed or self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit(tuple(queues))
-            if len(jobs) == room or len(jobs) >= MANY:
-                continue
             if jobs:
                 self._poll, self._empty_claims = MIN_POLL, 0
+            if len(jobs) == room or len(jobs) >= MANY:
+                continue
             if len(jobs) <= free and not self._slots.free:
                 await self._wait_for_slot()
             elif self._store.signals.names_queues:
