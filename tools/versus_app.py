@@ -30,11 +30,14 @@ def produce(jobs: int) -> dict[str, float]:
     app.stats.counts()  # the store is made, and connected to
     began = time.monotonic()
     for _ in range(jobs // BATCH):
-        app.enqueue_many(nothing.job() for _ in range(BATCH))
+        app.enqueue_many([nothing.job() for _ in range(BATCH)])
     bulk = time.monotonic()
     for _ in range(SINGLES):
         nothing.enqueue()
     ended = time.monotonic()
+    stored = app.stats.counts().queues["default"]["pending"]
+    if stored != jobs + SINGLES:
+        sys.exit(f"{stored} jobs are stored, not {jobs + SINGLES}")
     return {"bulk": jobs / (bulk - began), "single": SINGLES / (ended - bulk), "singles": SINGLES}
 
 
