@@ -19,8 +19,9 @@ FOLDER = Path(sys.argv[2])
 JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 PAYLOAD = {"n": 1, "s": "x" * 64}
 
-STORE = os.environ.get("BENCH_STORE")
-huey = RedisHuey("bench", url=STORE) if STORE else SqliteHuey("bench", filename=str(FOLDER / "huey.db"))
+STORE = os.environ.get("BENCH_STORE", "")
+ON_REDIS = STORE.startswith("redis")
+huey = RedisHuey("bench", url=STORE) if ON_REDIS else SqliteHuey("bench", filename=str(FOLDER / "huey.db"))
 calls: list[float] = []
 drained = threading.Event()
 

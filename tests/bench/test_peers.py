@@ -11,11 +11,20 @@ from bench.peer import STORE, Peer, PeerStore, find_peers
 from bench.peer_entry import PeerEntry
 from bench.targets import POSTGRES_PEERS, SQLITE_PEERS
 
-from bench import usage
+from bench import peers, usage
 from windlass.bench.process import BenchFailed, ChildProcess
 
 HUEY = SQLITE_PEERS[0]
 GRAPHILE = next(entry for entry in POSTGRES_PEERS if entry.node)
+HUEY_STANDING_IN = """
+class SqliteHuey:
+    def __init__(self, *names, **options):
+        print(type(self).__name__, flush=True)
+        raise SystemExit
+
+class RedisHuey(SqliteHuey):
+    pass
+"""
 
 
 def test_without_a_python_for_them_peers_are_not_run() -> None:
@@ -110,3 +119,20 @@ def test_processor_time_and_memory_of_a_tree_are_seen() -> None:
         assert child.pid in usage.tree(os.getpid())
         assert usage.cpu_of_tree(os.getpid()) >= ended.cpu
     assert usage.usage(child.pid) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "chosen"), [("sqlite:////nowhere/jobs.db", "SqliteHuey"), ("redis://127.0.0.1:1/0", "RedisHuey")]
+)
+def test_huey_uses_the_store_that_is_measured(tmp_path: Path, address: str, chosen: str) -> None:
+    """A stand-in for its package shows which class the script makes."""
+    (tmp_path / "huey.py").write_text(HUEY_STANDING_IN)
+    script = Path(peers.__file__).with_name(HUEY.script)
+    ran = subprocess.run(
+        [sys.executable, str(script), "fill", str(tmp_path), "0"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), STORE: address},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout.split() == [chosen]
