@@ -17,7 +17,7 @@ class Load(msgspec.Struct, frozen=True):
     rate: float
     """Jobs per second of each producer."""
     jobs: int
-    """Of all producers together."""
+    """Of all producers together, in each round."""
     producers: int = 1
 
     @property
@@ -85,7 +85,7 @@ FULL = Scale(
     coroutines=20_000,
     one_by_one=2_000,
     latency=200,
-    loads=(Load(1, 100), Load(10, 1_000), Load(50, 1_000), Load(200, 1_000), Load(1_000, 5_000), Load(20, 5_000, 50)),
+    loads=(Load(1, 34), Load(10, 334), Load(50, 1_000), Load(200, 1_000), Load(1_000, 5_000), Load(20, 5_000, 50)),
     idle_seconds=10.0,
     waiting=(1_000, 100_000, 1_000_000),
     history=1_000_000,

@@ -53,13 +53,15 @@ def lag(load: Load, pairs: list[tuple[int, int]]) -> str | None:
 def measure(context: BenchContext) -> Section:
     """Latency while idle, and under each load."""
     idle = latency.measure(context)
+    samples = ", ".join(f"{load.jobs:,} at {load.name}" for load in context.scale.loads)
     return msgspec.structs.replace(
         idle,
         rows=[*idle.rows, *_measure(context)],
         notes=[
             *idle.notes,
             "Under load, each job is enqueued at a fixed time, even if the jobs before it are late. Every producer "
-            f"is a process. With {FEW} samples or fewer the worst is shown instead of p99.",
+            f"is a process. With {FEW} samples or fewer the worst is shown instead of p99. Samples of each round: "
+            f"{samples}.",
         ],
     )
 
