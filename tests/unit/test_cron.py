@@ -190,7 +190,7 @@ def test_words_are_for_people() -> None:
 
 
 def test_a_zone_that_is_not_known_is_refused_by_its_name() -> None:
-    with pytest.raises(InvalidTime, match="'Mars/Olympus' is no time zone"):
+    with pytest.raises(InvalidTime, match="'Mars/Olympus' is not a time zone"):
         parse_zone("Mars/Olympus")
     for strange in ("", "../etc/passwd", "Europe/Berlin\x00", "/etc/localtime"):
         with pytest.raises(InvalidTime):

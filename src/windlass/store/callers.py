@@ -40,9 +40,9 @@ def of_django(alias: str, kinds: str) -> Any:
     """Django's database wrapper, connected."""
     django = sys.modules.get("django.db")
     if django is None:
-        raise InvalidOption("connection", f"must be {kinds}; Django is not in use here, so {alias!r} is no alias")
+        raise InvalidOption("connection", f"must be {kinds}; Django is not in use here, so {alias!r} is not an alias")
     if alias not in django.connections:
-        raise InvalidOption("connection", f"{alias!r} is no alias of DATABASES")
+        raise InvalidOption("connection", f"{alias!r} is not an alias of DATABASES")
     wrapper = django.connections[alias]
     try:
         wrapper.ensure_connection()
