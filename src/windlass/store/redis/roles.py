@@ -30,7 +30,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Verb = Callable[Concatenate[Access, P], Awaitable[T]]
 
-NO_TRANSACTION = "is of no use here: Redis has no transaction that could hold a caller's own writes and jobs"
+NO_TRANSACTION = "cannot be used here: Redis has no transaction that could hold a caller's own writes and jobs"
 
 
 class Role:
@@ -132,7 +132,7 @@ class RedisOperator(Role):
     ended = verb(ended.ended)
     counts = verb(read_jobs.counts)
     list = verb(read_jobs.list_jobs)
-    why_facts = verb(why_facts.circumstances)
+    why_facts = verb(why_facts.why_facts)
 
 
 class RedisQueues(Role):
@@ -235,7 +235,7 @@ class RedisSignals(Role):
         return self._hints.silence
 
     def subscribe(self, queues: Sequence[str]) -> None:
-        self._hints.attend(queues)
+        self._hints.subscribe(queues)
 
     def wake(self) -> None:
         self._hints.notify()

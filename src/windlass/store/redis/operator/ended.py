@@ -30,7 +30,7 @@ class _Walk(msgspec.Struct):
 
 
 async def ended(access: Access, since: Micros | None, after: JobId | None, limit: int) -> Ends:
-    """The ended jobs of all queues, in order."""
+    """Ended jobs of all queues, in the order of their ends."""
     now = await access.now()
     if since is None:
         return Ends(now, ())
@@ -50,7 +50,7 @@ async def ended(access: Access, since: Micros | None, after: JobId | None, limit
 
 
 async def dead_ends(access: Access, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
-    """The dead ones among failures."""
+    """How dead jobs ended, latest first."""
     found: list[JobEnd] = []
     while len(found) < limit and (page := await failures(access, limit, before)):
         found += [_end_of(job) for job in page if job.status is Status.DEAD]

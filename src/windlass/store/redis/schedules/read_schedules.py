@@ -91,7 +91,7 @@ def schedule_from(name: str, state: bytes, settings: bytes | None = None) -> Sch
     values = _STATE.unpack_from(state, _STAMP.size)
     revision, next_, created, last, missed, skipped, paused = values
     job = state[_STAMP.size + _STATE.size :].decode() or None
-    declared, changed = ("{}", "{}") if settings is None else _said(settings)
+    declared, changed = ("{}", "{}") if settings is None else _texts_of(settings)
     moments = (None if each == _NEVER else each for each in (last, next_))
     return to_schedule((name, declared, changed, paused, created, *moments, job, missed, skipped, revision))
 
@@ -109,7 +109,7 @@ def due_of(kept: ScheduleState) -> PlannedTicks:
     return PlannedTicks(to_stamp(kept.plan), firing, kept.schedule, kept.now, kept.furthest)
 
 
-def _said(settings: bytes) -> tuple[str, str]:
+def _texts_of(settings: bytes) -> tuple[str, str]:
     """Settings that were edited by hand into something else are empty."""
     try:
         return _settings.decode(settings)

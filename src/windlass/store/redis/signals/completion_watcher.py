@@ -37,7 +37,7 @@ class RedisCompletionWatcher:
         if self._task is None:
             self._task = loop.create_task(self._subscriptions.run(), context=Context())
         elif self._subscriptions.is_subscribed(queue, self._keys.end(queue, job)):
-            loop.call_soon(self._on_message, job)  # its end may have been published before it was watched
+            loop.call_soon(self._on_message, job)  # the end may have been published before the watch
         self._subscriptions.refresh()
 
     def unwatch(self, job: JobId) -> None:

@@ -10,7 +10,7 @@ local field = portion_field(request, number)
 local blobs = cmsgpack.unpack(redis.call('HGET', K.staged, field))
 local batch = cmsgpack.unpack(table.remove(blobs, 1))
 local known, found = check_batch(batch, now, true)
-local to_check, parents_changed = store_jobs(batch, blobs, moment, now, known, found)
+local to_register, parents_changed = store_jobs(batch, blobs, moment, now, known, found)
 redis.call('HDEL', K.staged, field)
 if number == staged then end_batch(request) else set_batch(request, staged, number + 1, moment, now) end
-return {staged - number, number, unpack(answer_of(batch, known, found, to_check, parents_changed))}
+return {staged - number, number, unpack(answer_of(batch, known, found, to_register, parents_changed))}

@@ -109,7 +109,7 @@ end
 
 -- The reply: kind, number and id of each existing job; 0, 0 and the id of each job that must register with its parents;
 -- 0, 1 and nothing if `notify_dependents` must be called.
-local function answer_of(batch, known, found, to_check, parents_changed)
+local function answer_of(batch, known, found, to_register, parents_changed)
   local answer = {STORED}
   for k, kind in ipairs(batch[1]) do
     local existing = found.existing[k] or {}
@@ -121,7 +121,7 @@ local function answer_of(batch, known, found, to_check, parents_changed)
       end
     end
   end
-  for _, id in ipairs(to_check or {}) do
+  for _, id in ipairs(to_register or {}) do
     local n = #answer
     answer[n + 1], answer[n + 2], answer[n + 3] = 0, 0, id
   end

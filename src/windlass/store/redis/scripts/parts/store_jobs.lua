@@ -213,7 +213,7 @@ local LINKED = 1  -- its dependent is in its fields
 local MAX_RESULT_BYTES = 100000  -- of results; more are read by `register_children`
 local function link_parents(kinds, known, found, all_new, now, dirty_keys)
   local result_bytes = 0
-  local waiting_links, fresh, links, to_check = {}, {}, {}, {}
+  local waiting_links, fresh, links, to_register = {}, {}, {}, {}
   for k, kind in ipairs(kinds) do
     local is_linked = all_new and has(kind[KIND_FLAGS], ONLY_DEPENDENT)
     for i, id in ipairs(kind[IDS]) do
@@ -221,7 +221,7 @@ local function link_parents(kinds, known, found, all_new, now, dirty_keys)
         fresh[id] = is_linked and LINKED or true
         if kind[KIND_PARENTS] then links[#links + 1] = {id, kind[KIND_PARENTS][i]} end
       elseif kind[KIND_PARENTS] and known[k][i] and redis.call('ZSCORE', K.parent_checks, id) then
-        to_check[#to_check + 1] = id
+        to_register[#to_register + 1] = id
       end
     end
   end
@@ -234,8 +234,8 @@ local function link_parents(kinds, known, found, all_new, now, dirty_keys)
       local value = redis.call('HGET', K.jobs, id)
       result_bytes = result_bytes + #value + #result
       apply_parent_state(id, value, parent, letter, result, now, dirty_keys)
-    elseif to_check[#to_check] ~= id then
-      to_check[#to_check + 1] = id
+    elseif to_register[#to_register] ~= id then
+      to_register[#to_register + 1] = id
       request_parent_check(id, now)
     end
   end
@@ -243,7 +243,7 @@ local function link_parents(kinds, known, found, all_new, now, dirty_keys)
     for at = 1, #each[2], 36 do link(each[1], string.sub(each[2], at, at + 35)) end
   end
   add(K.dependents, waiting_links)
-  return to_check
+  return to_register
 end
 
 local function has_parents(kinds)
@@ -264,8 +264,8 @@ local function store_jobs(batch, blobs, moment, now, known, found)
     store_kind(kind, birth(kind, moment, now, settings, all_new), blobs, known[k], found.existing[k], count, dirty_keys)
   end
   if found.taken then transfer_keys(found, now, dirty_keys) end
-  local to_check = linked and link_parents(batch[1], known, found, all_new, now, dirty_keys) or nil
+  local to_register = linked and link_parents(batch[1], known, found, all_new, now, dirty_keys) or nil
   if next(dirty_keys) then assign_key_slots(dirty_keys, now) end
-  local may_change_parents = to_check or found.replaced and #found.replaced > 0
-  return to_check or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1
+  local may_change_parents = to_register or found.replaced and #found.replaced > 0
+  return to_register or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1
 end
