@@ -69,7 +69,7 @@ def test_nodes_of_a_cluster_share_a_user() -> None:
         ("redis+cluster://h?ssl_cert_reqs=none", "ssl_cert_reqs is for TLS; write rediss+cluster://"),
         ("unix:///s?ssl_cert_reqs=none", "ssl_cert_reqs is for TLS; a socket has none"),
         ("unix:///s?db=x", "a database of Redis is a number, not 'x'"),
-        ("redis://h:70000", "a number to 65535"),
+        ("redis://h:70000", "a number up to 65535"),
         ("redis://u:p#x@h", "must be written %23"),
         ("unix://?db=1", "names no socket"),
         ("redis+sentinel://a,b", "names no service"),

@@ -30,7 +30,7 @@ class Hints(HintWaiters):
 
     @property
     def silence(self) -> str | None:
-        """Why hints of other processes do not arrive; None: they do, or there is no subscription."""
+        """Why hints of other processes do not arrive; None if they do, or if there is no subscription."""
         return None if self._subscriptions is None else self._subscriptions.silence
 
     def subscribe(self, queues: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 -- store_batch: store the next portion of a committed batch. It was checked when it was staged and cannot be
--- refused: a key that another job took since returns that job. Request: batch. Reply: portions left, number of the
--- stored one (0: none), then as of enqueue.
+-- refused: if another job has taken a key since, that job is returned. Request: batch. Reply: portions left, number of
+-- the stored one (0: none), then as of enqueue.
 --! effect: writes
 --! uses: store_jobs, staged_batch
 local now = now_micros()

@@ -6,7 +6,7 @@ local function read_details(id, r)
   return {reason = kept[1], error = kept[2], attempts = kept[3]}
 end
 
--- Packed one by one: cmsgpack would pack a table with holes as a map.
+-- Values are packed one by one: cmsgpack would pack a table with holes as a map.
 local function packed(value) return value and cmsgpack.pack(value) or '\192' end
 
 -- Also sets the flag in `r`: the caller writes the record afterwards.

@@ -1,5 +1,5 @@
--- indexes: the indexes of a job, as its record says. A script removes a job from its indexes before it changes the
--- record, and adds it again after; `ids`, `jobs` and `idempotency_keys` are not among them.
+-- indexes: the indexes of a job follow from its record. A script removes a job from its indexes before it changes the
+-- record, and adds it again afterwards. `ids`, `jobs` and `idempotency_keys` are not among them.
 --! uses: record, hint, claims
 local waiting_letters = {[PENDING] = true, [SCHEDULED] = true, [THROTTLED] = true, [FAILED] = true, [BLOCKED] = true,
   [WAITING_FOR_KEY] = true, [PARKED] = true}
