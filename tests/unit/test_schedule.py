@@ -19,7 +19,7 @@ NOTHING = ScheduleSettings()
 NO_DURATION = "is not a duration such as 500ms, 30s, 5m, 2h or 7d, a number of seconds, or a timedelta"
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"cron": "0 0 31 2 *"}, "cron: '0 0 31 2 *' never comes: there is no such day (position 5)"),
+    ({"cron": "0 0 31 2 *"}, "cron: '0 0 31 2 *' never matches: there is no such day (position 5)"),
     ({"cron": "* 25 * * *"}, "cron: '* 25 * * *': '25' at position 3 is no hour (0-23)"),
     ({"cron": ""}, "cron: '' has 0 fields, not 5 (from the minute) or 6 (seconds first)"),
     ({"cron": 5}, "cron: must be text such as '0 9 * * 1-5', not int"),

@@ -98,7 +98,7 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
         next(CronSim(minutes, _ANY_DAY))
     except (CronSimError, StopIteration):
         begin = words[-3].start()
-        problem = f"{shown(text)} never comes: there is no such day (position {begin + 1})"
+        problem = f"{shown(text)} never matches: there is no such day (position {begin + 1})"
         raise InvalidTime(field, problem, text=text, part=(begin, words[-2].end())) from None
     return Cron(text.strip(), minutes, tuple(sorted(seconds)))
 

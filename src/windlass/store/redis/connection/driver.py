@@ -78,5 +78,5 @@ _pack: Any = hiredis.pack_command
 
 
 def packed(commands: Sequence[tuple[Word, ...]]) -> bytes:
-    """All commands as bytes, for one write."""
+    """The bytes of all commands, for one write."""
     return b"".join([_pack(words) for words in commands])

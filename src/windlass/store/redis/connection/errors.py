@@ -44,7 +44,7 @@ _PASSING = {
     "NOREPLICAS": "the server has fewer good replicas than min-replicas-to-write",
     "OOM": "the server's memory is full; raise maxmemory, or let workers finish and remove jobs",
     "READONLY": "this is a replica; name the master, or use redis+sentinel:// or redis+cluster://",
-    "TRYAGAIN": "a slot of the cluster is being moved",
+    "TRYAGAIN": "a hash slot of the cluster is being moved",
     "UNKILLABLE": "a script of another user runs for too long on this server",
     "max number of clients": "raise maxclients, or run fewer processes",
 }

@@ -236,7 +236,7 @@ class RetryingWire(Wire):
                     raise
 
     async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        """Each once: replies or errors."""
+        """Send each call once; returns replies or errors."""
         raise AssertionError
 
     async def _try_command(self, words: tuple[Word, ...], seconds: float) -> Any:

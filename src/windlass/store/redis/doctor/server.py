@@ -18,7 +18,7 @@ server, and every user of Windlass may."""
 MANY_CONNECTIONS = 0.8
 MUCH_MEMORY = 0.8
 SETTINGS = ("appendfsync", "maxclients")
-"""Settings that INFO does not have, or not in every version."""
+"""Settings that INFO lacks in some or all versions."""
 
 Info = dict[str, str]
 """The server's INFO, with those of SETTINGS that this user may read."""

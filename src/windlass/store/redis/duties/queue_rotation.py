@@ -29,7 +29,7 @@ class DutyRotation:
         """The last of the others that was visited."""
 
     def choose(self, names: Sequence[str], served: set[str], now: Micros) -> list[str]:
-        """Of all queues, in their order, those to visit now."""
+        """The queues to visit now, in the order of `names`."""
         gone = self._due.keys() - set(names)
         for name in gone:
             del self._due[name]

@@ -28,7 +28,7 @@ class Swept(msgspec.Struct, frozen=True):
     queues: Sequence[str] = ()
     """Queues in which any job was handled."""
     ids: Sequence[JobId] = ()
-    """Of the handled jobs, if the script returns them."""
+    """Ids of the handled jobs, if the script returns them."""
 
 
 Waits = dict[str, Micros | None]

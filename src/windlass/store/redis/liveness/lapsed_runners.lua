@@ -24,7 +24,7 @@ local function add_runner(runner, worker)
   add_registrations(registrations, worker, runner)
 end
 
--- While no lease has lapsed, this check does not count as activity.
+-- If no lease has lapsed, this check does not count as activity.
 local all_graced = note_lapse_check(#lapsed(1) > 0, now)
 for _, runner in ipairs(all_graced and lapsed(math.min(max_count, MAX_REMOVED)) or {}) do
   if not is_full() then

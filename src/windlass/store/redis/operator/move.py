@@ -22,7 +22,7 @@ OVERDUE: Micros = 30 * SECOND
 """A move of this age is abandoned: no call takes as long."""
 
 Packet = tuple[bytes, bytes, bytes, bytes]
-"""Target, record, details, notes."""
+"""A moving job: target, record, details, notes."""
 
 
 async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
@@ -59,7 +59,7 @@ async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: M
 async def _move_out(
     access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]
 ) -> dict[str, dict[JobId, Packet]]:
-    """The packets of jobs that have jobs, by source queue."""
+    """Remove jobs from their source queues; returns their packets, by source queue."""
     requests = {queue: _move_out_request(target, pairs) for queue, pairs in leaving.items()}
     replies = await access.call_queues("move_out", requests)
     return {
@@ -113,7 +113,7 @@ def _is_parked(packet: Packet) -> bool:
 
 
 async def finish_moves(access: Access, queues: Sequence[str] | None = None, least: Micros = OVERDUE) -> int:
-    """Finish moves of dead processes: how many jobs arrived."""
+    """Finish moves of dead processes; returns how many jobs were moved."""
     names = await access.queue_names() if queues is None else queues
     replies = await access.call_queues("unfinished_moves", dict.fromkeys(names, ((least, MAX_READ),)))
     packets = {queue: {id_.decode(): tuple(packet) for id_, packet in found} for queue, found in replies.items()}

@@ -24,7 +24,7 @@ from windlass.store.why_facts import SortKey, position_of, values_of, workers_of
 
 
 async def why_facts(access: Access, id_: JobId) -> WhyFacts | None:
-    """Several reads, one after the other; the facts of its queue are one consistent read."""
+    """A job and everything that may delay it, by several reads; its queue is one consistent read."""
     found = (await find(access, [id_])).get(id_)
     if found is None:
         return None
@@ -55,7 +55,7 @@ async def why_facts(access: Access, id_: JobId) -> WhyFacts | None:
 
 
 async def _parents(access: Access, job: Job) -> tuple[Holder, ...]:
-    """Those that have not ended first."""
+    """The parents of a job, those that have not ended first."""
     found = [each.record for each in (await find(access, job.parents)).values()]
     found.sort(key=lambda record: record.finished)
     return tuple(

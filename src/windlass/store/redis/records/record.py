@@ -142,7 +142,7 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def rate(self) -> Rate | None:
-        """Of its concurrency key."""
+        """The rate of its concurrency key, if any."""
         return None if self.key_rate is None else Rate(*self.key_rate)
 
 

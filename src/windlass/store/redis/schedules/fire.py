@@ -53,7 +53,7 @@ class TickPart(NamedTuple):
     begin: int
     """How many of its ticks come before these."""
     places: list[int]
-    """Of their jobs in the portion."""
+    """The positions of their jobs in the portion."""
 
 
 async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> EnqueuedTicks:

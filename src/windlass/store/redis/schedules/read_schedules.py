@@ -41,7 +41,7 @@ class PlannedTicks(msgspec.Struct, frozen=True):
     """Planned ticks, and the current schedule."""
 
     number: int
-    """Of the plan: a later one has a higher number."""
+    """The number of the plan; later plans have higher ones."""
     firing: Firing
     schedule: Schedule
     asked: Micros
@@ -75,7 +75,7 @@ def pack_plan(firing: Firing) -> bytes:
 
 
 def tick_of(schedule: Schedule) -> Micros | None:
-    """Its next tick; None: none, or it is paused."""
+    """The next tick of a schedule; None if there is none, or it is paused."""
     next_at: Micros | None = schedule_values(schedule)["next_at"]
     return None if schedule.paused else next_at
 
@@ -139,7 +139,7 @@ async def get(access: Access, names: Sequence[str]) -> list[Schedule | None]:
 
 
 async def all_schedules(access: Access) -> list[Schedule]:
-    """Every schedule, by name; not one consistent read of all."""
+    """Every schedule, by name; not one consistent read."""
     _, found = await read_by_name(access, await all_names(access))
     return [found[name].schedule for name in sorted(found)]
 

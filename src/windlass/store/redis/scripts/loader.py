@@ -96,7 +96,7 @@ def script_names() -> list[str]:
 
 @cache
 def lua_texts() -> dict[str, str]:
-    """Every Lua file, by name; parts as `parts/name`. Read at once: later there may be no free file descriptor."""
+    """Every Lua file by name, parts as `parts/name`. All are read now, since later no file descriptor may be free."""
     texts: dict[str, str] = {}
     for name, file in _lua_files(files("windlass.store.redis")):
         if name in texts:

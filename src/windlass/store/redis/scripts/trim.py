@@ -26,7 +26,7 @@ class Piece(msgspec.Struct):
     text: str
     words: set[str]
     name: str | None
-    """Of the function or table that it defines."""
+    """The function or table that it defines, if any."""
 
 
 def trimmed(parts: Sequence[str], body: str, lazy: Collection[str] = ()) -> str:

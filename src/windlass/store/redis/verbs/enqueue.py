@@ -71,7 +71,7 @@ def _repeated_elsewhere(jobs: Sequence[NewJob]) -> list[int]:
 
 
 async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """Jobs with ids that no other queue knows."""
+    """Enqueue jobs with ids that no other queue knows."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
         places[job.queue].append(place)
@@ -86,7 +86,7 @@ async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued
 
 
 async def _enqueue_in(access: Access, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """The same, all for one queue."""
+    """Enqueue jobs of one queue, with ids that no other queue knows."""
     if _is_large(jobs):
         answers = (await enqueue_large(access, {queue: jobs}))[queue]
     else:

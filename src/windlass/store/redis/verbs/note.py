@@ -17,7 +17,7 @@ from windlass.store.rows import add_note
 
 MAX_NOTED = 100
 MAX_BYTES = 500_000
-"""Of one queue in one call: notes may be long."""
+"""Max jobs, and bytes of notes, of one queue in one call."""
 
 
 class Notes(msgspec.Struct, frozen=True, array_like=True):

@@ -133,7 +133,7 @@ async def _samples(access: Access, kind: bytes, window: SampleQuery) -> list[byt
 
 
 def _added_up(window: SampleQuery, values: Iterable[bytes]) -> tuple[Meter, ...]:
-    """Samples as meters; those of a step as one for each queue, for each type, or for all, if that is wanted."""
+    """Samples as meters; if the window asks for it, those of a step are added up by queue, by type, or all."""
     decode = _sample_decoders[window.times].decode
     sums: dict[tuple[Micros, str, str], Sum] = {}
     for value in values:

@@ -7,7 +7,7 @@ local ONE_PARENT_SIZE = 40  -- length of the JSON of one id
 
 local CHECK_NOW = 1000000  -- an entry in `parent_checks` that is further ahead than this is a periodic check
 
--- A child must register with its parents again (`register_children`).
+-- Let a child register with its parents again (`register_children`).
 local checks_requested = {}
 local function request_parent_check(child, now)
   local before = tonumber(redis.call('ZSCORE', K.parent_checks, child) or 0)
@@ -99,7 +99,7 @@ local function block_again(id, r, now, dirty_keys)
   return true
 end
 
--- A parent has completed, or ended in a way that releases the child.
+-- Record that a parent has completed, or ended in a way that releases the child; after the last one the child is due.
 local function parent_completed(id, r, parent, result, now, dirty_keys)
   if was_cancelled_by(id, r, parent) then block_again(id, r, now, dirty_keys) end
   local before = copied(r)

@@ -81,7 +81,7 @@ local function any_new(kinds, known, found)
   return false
 end
 
--- Whether another job has the key of a parent in this batch: its children must wait for that job.
+-- Whether another job has the key of a parent in this batch. Its children must wait for that job instead.
 local function is_parent_key_taken(kinds, found)
   for k, kind in ipairs(kinds) do
     if has(kind[KIND_FLAGS], HAS_DEPENDENTS) then

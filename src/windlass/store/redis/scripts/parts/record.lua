@@ -63,7 +63,7 @@ local function write_record(r)
     .. more .. r.tail
 end
 
--- What is set at the enqueue, by number: see Fields in record.py.
+-- The fields that are set at the enqueue, by number: see Fields in record.py.
 local TYPE, TENANT, KEY, KEY_DIGEST, WINDOW, CONCURRENCY_KEY, CONCURRENCY_DIGEST, KEY_LIMIT, KEY_STRICT, KEY_RATE, RATE_COST, PARENT =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local PARENTS, RESULT_PARAMS = 14, 19

@@ -54,7 +54,7 @@ local function record_claim(runner, claim, taken, members)
   redis.call('HSET', K.claim_counts, head, #ids)
 end
 
--- Started jobs do not expire.
+-- Remove started jobs from `expiring`: they do not expire any more.
 local function stop_expiry(taken)
   local ids = {}
   for i = 1, #taken, 2 do ids[#ids + 1] = taken[i] end

@@ -12,7 +12,7 @@ local function bins_of(flat)
   return bins
 end
 
--- As a flat list: cmsgpack would pack bins 1, 2, 3 as an array, not as a map.
+-- Bins as a flat list: cmsgpack would pack bins 1, 2, 3 as an array, not as a map.
 local function flat_of(bins)
   local flat = {}
   for bin, number in pairs(bins) do

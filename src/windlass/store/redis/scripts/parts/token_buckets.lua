@@ -34,7 +34,7 @@ local function drop_full_token_buckets(now, count)
   redis.call('HSET', K.queue, 'token_bucket_cursor', cursor)
 end
 
--- A rate as the settings of a queue name it, or nil.
+-- The rate in the settings of a queue, or nil.
 local function rate_of(tokens, period, burst)
   if not tokens then return nil end
   return {tokens = tonumber(tokens), period = tonumber(period), burst = tonumber(burst)}
