@@ -162,7 +162,7 @@ class OperatorStore(Protocol):
         """Matching ids, oldest first, after a given one: `limit` of them, or all if fewer match."""
 
     async def count_completed(self, parent: JobId, after: JobId, before: JobId) -> tuple[int, JobId | None] | None:
-        """How many children of a job between two ids have completed and are kept, up to the first live one; its id.
+        """The number of completed and kept children of a job between two ids, up to the first live one, and its id.
 
         None: the store would have to read their records.
         """

@@ -88,7 +88,7 @@ class CompletionWatcher(Protocol):
     """
 
     @property
-    def silence(self) -> str | None:
+    def outage(self) -> str | None:
         """Why no signals arrive; None if they do, as far as is known."""
 
     def watch(self, job: JobId, queue: str) -> None:
@@ -149,7 +149,7 @@ class SignalStore(Protocol):
         whether a dependent still waits to be released by a completed parent.
         """
 
-    def watch_completions(self, tell: OnEnded) -> CompletionWatcher:
+    def watch_completions(self, on_ended: OnEnded) -> CompletionWatcher:
         """A watcher that signals ended jobs on this event loop, whichever process ends them.
 
         Jobs without a waiter cost nothing.

@@ -232,7 +232,7 @@ class RedisSignals(Role):
 
     @property
     def outage(self) -> str | None:
-        return self._hints.silence
+        return self._hints.outage
 
     def subscribe(self, queues: Sequence[str]) -> None:
         self._hints.subscribe(queues)
@@ -246,8 +246,8 @@ class RedisSignals(Role):
     async def wait(self, cursor: int, seconds: float) -> bool:
         return await self._hints.wait_for_work(self._access.server.claim_memory.rate_waits, cursor, seconds)
 
-    def watch_completions(self, tell: OnEnded) -> RedisCompletionWatcher:
-        return RedisCompletionWatcher(self._access.server, tell)
+    def watch_completions(self, on_ended: OnEnded) -> RedisCompletionWatcher:
+        return RedisCompletionWatcher(self._access.server, on_ended)
 
     has_work = verb(claim.has_work)
 

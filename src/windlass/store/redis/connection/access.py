@@ -48,7 +48,7 @@ class Access:
         return Access(self.server, min(self.seconds, seconds or self.seconds), patient=False)
 
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        """Call a script for one queue. If there is no such queue, its header says: create it, or reply None."""
+        """Call a script for one queue. As its header says, a missing queue is created or the reply is None."""
         await self.ensure_open()
         call = self.server.to_call(self.server.script(name), queue, request, blobs)
         # Read before the call: another thread may create the queue meanwhile.

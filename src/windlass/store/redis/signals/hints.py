@@ -29,9 +29,9 @@ class Hints(HintWaiters):
         server.on_enqueue = self.notify
 
     @property
-    def silence(self) -> str | None:
+    def outage(self) -> str | None:
         """Why hints of other processes do not arrive; None if they do, or if there is no subscription."""
-        return None if self._subscriptions is None else self._subscriptions.silence
+        return None if self._subscriptions is None else self._subscriptions.outage
 
     def subscribe(self, queues: Sequence[str]) -> None:
         """Subscribe to these queues."""

@@ -49,7 +49,7 @@ class Subscriptions:
         self._pause = FIRST_PAUSE
 
     @property
-    def silence(self) -> str | None:
+    def outage(self) -> str | None:
         """Why some channels are not subscribed to; None: all are, or it was not tried yet."""
         return next(iter(self._lost.values()), None)
 
