@@ -212,11 +212,11 @@ class Access:
             seen = await inspect_servers(server, min(self.seconds, MAX_INSPECTION))
         except DRIVER_ERRORS as error:
             raise self._translate(error, unsent=True) from error
-        if (objection := seen.rights.objection(server.keys.prefix)) is not None:
+        if (why := seen.rights.why_refused(server.keys.prefix)) is not None:
             server.script_stopped = True
-            server.watch.update(seen.infos, StoreUnavailable(f"{server.shown}: {objection}", lasting=True))
+            server.watch.update(seen.infos, StoreUnavailable(f"{server.shown}: {why}", lasting=True))
             return
-        server.watch.log_once(seen.rights.remark(server.keys.prefix))
+        server.watch.log_once(seen.rights.warning(server.keys.prefix))
         refusal: StoreUnavailable | None = None
         if seen.store is not None:
             store_id, version = seen.store

@@ -92,7 +92,7 @@ class Rights(msgspec.Struct, frozen=True):
     hints: bool = True
     """Whether it may publish on the channels of the prefix; without that, polling finds new jobs."""
 
-    def objection(self, prefix: str) -> str | None:
+    def why_refused(self, prefix: str) -> str | None:
         """Why no script may be started, and the rule that is missing."""
         if not self.keys:
             missing = [f"~{prefix}:*"]
@@ -105,7 +105,7 @@ class Rights(msgspec.Struct, frozen=True):
             f"ACL SETUSER name {' '.join(missing)}; see the recipe for a user in the guide to Redis"
         )
 
-    def remark(self, prefix: str) -> str | None:
+    def warning(self, prefix: str) -> str | None:
         """A missing right that is not required."""
         if self.hints:
             return None
@@ -115,7 +115,7 @@ class Rights(msgspec.Struct, frozen=True):
         )
 
 
-def question(keys: KeyMap) -> tuple[Word, ...]:
+def rights_command(keys: KeyMap) -> tuple[Word, ...]:
     """The command that tests the rights on a server."""
     return "EVAL", _TEXT, 0, keys.prefix, _encode(TRIED)
 
@@ -154,7 +154,7 @@ async def inspect_servers(server: Server, seconds: float) -> Inspection:
     if all(isinstance(info, Exception) for info in infos):
         raise infos[0]
     rights = await ask_rights(server, seconds)
-    refused = rights.objection(server.keys.prefix) is not None
+    refused = rights.why_refused(server.keys.prefix) is not None
     return Inspection(infos, rights, None if refused else await _ask_store(server, seconds))
 
 
@@ -166,7 +166,7 @@ def _loading() -> Exception:
 async def ask_rights(server: Server, seconds: float) -> Rights:
     """What this user lacks on any of the servers."""
     replies = list[Any]()
-    asked = [question(server.keys), *([("WAIT", 0, 0)] if server.address.replicas else [])]
+    asked = [rights_command(server.keys), *([("WAIT", 0, 0)] if server.address.replicas else [])]
     for words in asked:
         try:
             replies += await server.wire.each(*words, seconds=seconds)

@@ -59,7 +59,7 @@ class Pipe:
     async def ask(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
         """Send commands in one write: a reply or an error of the server for each; TimeoutError if they are late."""
         answers = [self._loop.create_future() for _ in commands]
-        late = self._loop.call_later(seconds, self._give_up, answers)
+        late = self._loop.call_later(seconds, self._time_out, answers)
         try:
             await self._write(answers, packed(commands))
             return [await answer for answer in answers]
@@ -83,7 +83,7 @@ class Pipe:
             self._waiting.extend(answers)
             await write(self._connection, words)
         except BaseException:
-            self._hang_up()
+            self._abort()
             raise
         finally:
             self._writing -= 1
@@ -123,16 +123,16 @@ class Pipe:
             if not answer.done():
                 answer.set_exception(error)
 
-    def _give_up(self, answers: Sequence[Answer]) -> None:
+    def _time_out(self, answers: Sequence[Answer]) -> None:
         """The server may be gone without closing the connection: the next request opens another one."""
         self.open = False
         for answer in answers:
             if not answer.done():
                 answer.set_exception(TimeoutError())
         if self._writing or all(answer.done() for answer in self._waiting):
-            self._hang_up()
+            self._abort()
 
-    def _hang_up(self) -> None:
+    def _abort(self) -> None:
         """Close without writing the rest: a server that reads nothing would block the write for ever."""
         self.open = False
         self._reader.cancel()

@@ -59,7 +59,7 @@ def _fields(info: Mapping[str, Any] | bytes) -> Mapping[str, Any]:
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
-def objection(info: ServerInfo, *, durable: bool) -> str | None:
+def why_refused(info: ServerInfo, *, durable: bool) -> str | None:
     """Why no job may be stored there; None: nothing is wrong. `durable`: whether it must write to disk."""
     if info.version < MIN_VERSION:
         return f"Redis {'.'.join(map(str, info.version))} is too old; Windlass needs 6.2 or later"
@@ -98,7 +98,7 @@ class ServerWatch:
         """Bytes that may still be enqueued; None: no limit."""
         self._left = 0
         """Bytes until the next check."""
-        self._remark: str | None = None
+        self._warned: str | None = None
 
     def is_due(self) -> bool:
         """True for one caller at a time; the others use the last result. Before the first check, true for all."""
@@ -112,7 +112,7 @@ class ServerWatch:
     def update(self, infos: Sequence[Any], refusal: StoreUnavailable | None) -> None:
         """Check the replies of all servers to INFO; store why calls are refused, if they are."""
         servers = [read_server_info(info) for info in infos if not isinstance(info, Exception)]
-        wrong = [each for each in (objection(v, durable=self._address.durable) for v in servers) if each]
+        wrong = [each for each in (why_refused(v, durable=self._address.durable) for v in servers) if each]
         # Behind Sentinels and in a cluster a failover may replace the server.
         lasting = self._address.kind is Kind.SERVER
         self._refusal = refusal or (
@@ -132,11 +132,11 @@ class ServerWatch:
         """Check before the next call, after a script was stopped half-way."""
         self._due = 0.0
 
-    def log_once(self, remark: str | None) -> None:
+    def log_once(self, warning: str | None) -> None:
         """Log a missing right that is not required, once."""
-        if remark is not None and remark != self._remark:
-            logging.getLogger("windlass").warning("%s: %s", self._shown, remark)
-        self._remark = remark
+        if warning is not None and warning != self._warned:
+            logging.getLogger("windlass").warning("%s: %s", self._shown, warning)
+        self._warned = warning
 
     def check(self) -> None:
         """Before every call: raise if the last check refused the store."""

@@ -35,10 +35,10 @@ async def check_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 async def check_rights(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
     """Whether this user may do all that scripts do."""
     rights, prefix = await access.rights(), access.server.keys.prefix
-    if (objection := rights.objection(prefix)) is not None:
-        yield problem("rights", objection, "the whole line is in the reference: keys in Redis")
-    elif (remark := rights.remark(prefix)) is not None:
-        yield warning("rights", remark, "the whole line is in the reference: keys in Redis")
+    if (why := rights.why_refused(prefix)) is not None:
+        yield problem("rights", why, "the whole line is in the reference: keys in Redis")
+    elif (missing := rights.warning(prefix)) is not None:
+        yield warning("rights", missing, "the whole line is in the reference: keys in Redis")
     else:
         yield ok("rights", "this user may do all that scripts do")
 

@@ -25,7 +25,7 @@ class _Walk(msgspec.Struct):
     found: list[JobEnd]
     ended: bool = False
 
-    def goes_on(self, limit: int) -> bool:
+    def may_continue(self, limit: int) -> bool:
         return not self.ended and len(self.found) < limit
 
 
@@ -35,7 +35,7 @@ async def ended(access: Access, since: Micros | None, after: JobId | None, limit
     if since is None:
         return Ends(now, ())
     walks = {name: _Walk((since, after or ""), []) for name in await access.queue_names()}
-    while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+    while unfinished := {name: walk for name, walk in walks.items() if walk.may_continue(limit)}:
         requests = {name: ((*walk.reached, MAX_AT_ONCE),) for name, walk in unfinished.items()}
         for name, (moment, id_, *rows) in (await access.call_queues("ended", requests)).items():
             walk = walks[name]

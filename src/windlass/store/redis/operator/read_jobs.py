@@ -82,7 +82,7 @@ class Walk(msgspec.Struct):
     seen: int = 0
     """How many jobs were read."""
 
-    def goes_on(self, limit: int) -> bool:
+    def may_continue(self, limit: int) -> bool:
         """Whether there may be more matches, and the walk may continue."""
         return not self.ended and len(self.ids) < limit and self.seen < self.most
 
@@ -131,7 +131,7 @@ async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *
         names = [name for name in names if not wanted.queues or name in wanted.queues]
         walks = {name: Walk([], start, ended=False, most=_max_walked(wanted, len(names))) for name in names}
         moving = set[str]()
-        while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+        while unfinished := {name: walk for name, walk in walks.items() if walk.may_continue(limit)}:
             requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
             for name, (reached, seen, may_move, *ids) in (await access.call_queues("list_ids", requests)).items():
                 walk = walks[name]

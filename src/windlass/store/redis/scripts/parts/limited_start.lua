@@ -6,7 +6,7 @@
 local MAX_WALKED = 200
 
 -- When each of these throttled jobs is due again, and its cost. An entry without a throttled record is removed.
-local function returns_of(members)
+local function due_times_of(members)
   local found, ids = {}, {}
   for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
   for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
@@ -26,7 +26,7 @@ local function throttled_jobs(key, from, to)
   local first, last = from and '(' .. key .. from or '[' .. key, '(' .. key .. to
   local members = redis.call('ZREVRANGEBYLEX', K.throttled, last, first, 'LIMIT', 0, MAX_WALKED + 1)
   for i = 1, math.floor(#members / 2) do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
-  local found = returns_of(members)
+  local found = due_times_of(members)
   if #members > MAX_WALKED and found[1] then found[1][2] = ALL end
   return found
 end

@@ -90,7 +90,7 @@ end
 
 -- The index entries of the new jobs of a kind, as pairs for HSET and ZADD; the number of these jobs, and of the pending
 -- ones. Jobs without a key may each have their own time (KIND_TIMES): moments, or delays if the kind has no moment.
-local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
+local function entries_of_kind(kind, b, blobs, known, existing, count, dirty_keys)
   local ids, payloads, digest_of, own_fields = kind[IDS], kind[11], kind[CONCURRENCY_DIGESTS], kind[KIND_OWN]
   local records, index, ready, due, waiting, key_slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
@@ -154,7 +154,7 @@ local function add_children(kind, known, existing)
 end
 
 local function store_kind(kind, b, blobs, known, existing, count, dirty_keys)
-  local entries, stored, pending = index_entries(kind, b, blobs, known, existing, count, dirty_keys)
+  local entries, stored, pending = entries_of_kind(kind, b, blobs, known, existing, count, dirty_keys)
   if stored == 0 then return end
   redis.call('HSET', K.jobs, unpack(entries.records))
   add(K.ids, entries.ids)
