@@ -1,4 +1,4 @@
-"""Outcome → settlement: how an attempt ended, and how its job goes on. Pure and total."""
+"""Outcome → settlement: how an attempt ended, and what becomes of its job. Pure and total."""
 
 from random import Random
 from typing import Any, assert_never

@@ -1,4 +1,4 @@
-"""Mail between queues: states of parents, for children in other queues.
+"""Mail between queues: the states of parents, for children in other queues.
 
 The script that notifies dependents (`complete`, `notify_dependents`) puts mail into the `outbox` of the parent's
 queue. Its caller delivers it (`deliver_mail`), and then clears it (`clear_mail`). Each step is safe to repeat by
