@@ -59,7 +59,7 @@ KEY_OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "62 a rate that is a number": (
         {"concurrency_key": "k", "key_rate": 5},
         InvalidOption,
-        "^key_rate: must be a text",
+        "^key_rate: must be text",
     ),
     "62 a start for nothing": ({"rate_cost": 0}, InvalidOption, "^rate_cost: .* from 1 to 1000000, not 0"),
     "62 a start that pays": ({"rate_cost": -1}, InvalidOption, "^rate_cost: .*, not -1"),
@@ -95,7 +95,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "62 rate 0": (
         {"rate_limit": "0/s"},
         InvalidOption,
-        "^rate_limit: must let 1 to 1000000 jobs start in a period, not 0; to stop, pause",
+        "^rate_limit: must let 1 to 1000000 jobs start in a period, not 0; to start none, pause",
     ),
     "62 rate -1": ({"rate_limit": "-1/s"}, InvalidOption, "^rate_limit: '-1/s' is not a rate such as \"10/s\""),
     "62 rate 1e9/ns": ({"rate_limit": "1e9/ns"}, InvalidOption, "^rate_limit: '1e9/ns' is not a rate"),
@@ -105,7 +105,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "62 a period of two days": ({"rate_limit": "1/2d"}, InvalidOption, "^rate_limit: must have a period of 1 second"),
     "62 a period of nothing": ({"rate_limit": "1/0s"}, InvalidOption, "^rate_limit: must have a period of 1 second"),
     "62 other digits": ({"rate_limit": "١/s"}, InvalidOption, "^rate_limit: .* is not a rate"),
-    "62 rate that is a number": ({"rate_limit": 10}, InvalidOption, "^rate_limit: must be a text such as"),
+    "62 rate that is a number": ({"rate_limit": 10}, InvalidOption, "^rate_limit: must be text such as"),
     "62 fair in words": ({"fair": "yes"}, InvalidOption, "^fair: must be True or False, not 'yes'"),
     "62 fair 1": ({"fair": 1}, InvalidOption, "^fair: must be True or False, not 1"),
     "62 weights as a list": ({"weights": ["acme"]}, InvalidOption, "^weights: must be a mapping of tenant to weight"),
@@ -142,7 +142,7 @@ SET_WORDS: dict[str, tuple[list[str], str]] = {
     "62 concurrency 10^5000": (["--max-concurrency", "9" * 5000], "max_concurrency: must be a whole number"),
     "62 rate 0": (
         ["--rate", "0/s"],
-        "rate_limit: must let 1 to 1000000 jobs start in a period, not 0; to stop, pause",
+        "rate_limit: must let 1 to 1000000 jobs start in a period, not 0; to start none, pause",
     ),
     "62 rate -1": (["--rate", "-1/s"], "rate_limit: '-1/s' is not a rate such as"),
     "62 rate 1e9/ns": (["--rate", "1e9/ns"], "rate_limit: '1e9/ns' is not a rate such as"),

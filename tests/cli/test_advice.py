@@ -14,7 +14,7 @@ ADVICE = {
     "windlass dead list; then windlass dead retry, or purge": (
         "windlass dead list OPTIONS; then windlass dead retry OPTIONS, or purge"
     ),
-    "if it stays so: windlass doctor": "if it stays so: windlass doctor OPTIONS",
+    "if that does not pass: windlass doctor": "if that does not pass: windlass doctor OPTIONS",
     "start a worker, or wait": "start a worker, or wait",
 }
 

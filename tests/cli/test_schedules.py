@@ -129,8 +129,11 @@ def test_one_whose_zone_is_not_known_here_is_shown_as_broken(terminal: Terminal)
 
 MISTAKES = [
     (("add", "s", "t"), "add: needs its times: --cron '0 9 * * 1-5', or --every 5m"),
-    (("add", "s", "t", "--cron", "0 0 31 2 *"), "cron: '0 0 31 2 *' never comes: there is no such day (position 5)"),
-    (("add", "s", "t", "--cron", "@daily", "--tz", "Mars"), "tz: 'Mars' is no time zone that is known here"),
+    (
+        ("add", "s", "t", "--cron", "0 0 31 2 *"),
+        "cron: '0 0 31 2 *' never matches: there is no such day (position 5)",
+    ),
+    (("add", "s", "t", "--cron", "@daily", "--tz", "Mars"), "tz: 'Mars' is not a time zone that is known here"),
     (("add", "s", "t", "--every", "0.5"), "every: must be at least 1s, not '0.5'"),
     (("add", "s", "t", "[]", "--every", "5m"), "payload: must be a JSON object, not list"),
     (("add", "..", "t", "--every", "5m"), "schedule: '..' is not 1 to 128 of the characters"),

@@ -55,6 +55,6 @@ def test_atomic_decides(path: Path) -> None:
     told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert told.stdout.splitlines() == [
         "connection: is in no transaction: begin one first, your commit then decides",
-        "connection: 'other' is no alias of DATABASES",
+        "connection: 'other' is not an alias of DATABASES",
         "1 job",
     ]

@@ -45,7 +45,7 @@ async def heard(app: App) -> None:
     """Until a waiter on this loop would be told of it."""
     there = app._store_handle.result_waiter(await app._ready())
     async with asyncio.timeout(30):
-        while not there._again or there._due or there._watcher.silence is not None:  # noqa: ASYNC110
+        while not there._again or there._due or there._watcher.outage is not None:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
@@ -185,7 +185,7 @@ async def test_a_wait_that_is_over_by_time_looks_once_more(
 class Deaf:
     """A completion watcher that reports nothing."""
 
-    silence = None
+    outage = None
 
     def watch(self, job: str, queue: str) -> None:
         """In vain."""

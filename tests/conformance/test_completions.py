@@ -224,5 +224,5 @@ async def test_it_does_not_matter_which_process_ends_the_job(pair: tuple[Store, 
 async def test_a_completion_watcher_that_gets_messages_is_not_silent(store: Store) -> None:
     id_ = await enqueue_one(store)
     watcher, _ = await watched(store, id_)
-    assert watcher.silence is None
+    assert watcher.outage is None
     await watcher.close()

@@ -90,7 +90,7 @@ async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(store
     assert await connection.fetch(CUT_OFF)
     await settle(store, completed(job))
     assert await told.of(job.id)
-    assert watcher.silence is None
+    assert watcher.outage is None
     await watcher.close()
 
 
@@ -133,7 +133,7 @@ async def test_without_notifications_it_says_so_and_waiters_poll(tmp_path: Path)
 
 
 async def _says(watcher: Any, why: str) -> bool:
-    return why in (watcher.silence or "")
+    return why in (watcher.outage or "")
 
 
 @asynccontextmanager
@@ -148,7 +148,7 @@ async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.
 
 
 async def _listens(app: App) -> bool:
-    return app._store_handle.result_waiter(await app._ready())._watcher.silence is None
+    return app._store_handle.result_waiter(await app._ready())._watcher.outage is None
 
 
 @pytest.mark.usefixtures("without_polling")

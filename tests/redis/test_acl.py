@@ -94,7 +94,7 @@ async def test_the_user_may_do_nothing_else(server: RedisServer) -> None:
 
 async def test_another_prefix_is_refused_with_what_to_do_and_without_the_password(server: RedisServer) -> None:
     store = open_store(f"redis://windlass:{SECRET}@127.0.0.1:{server.port}/0?prefix=other")
-    with pytest.raises(StoreUnavailable, match=r"this user may not.*recipe") as caught:
+    with pytest.raises(StoreUnavailable, match=r"this user lacks rights.*recipe") as caught:
         await enqueue_one(store)
     assert caught.value.lasting
     assert not caught.value.maybe_done

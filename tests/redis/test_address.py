@@ -56,8 +56,8 @@ def test_nodes_of_a_cluster_share_a_user() -> None:
     [
         ("redis://h/jobs", "a database of Redis is a number, not 'jobs'"),
         ("redis://h/1/2", "a database of Redis is a number"),
-        ("redis://h:port", "hosts are written host or host:port"),
-        ("redis://", "hosts are written host or host:port"),
+        ("redis://h:port", "write a host as host or host:port"),
+        ("redis://", "write a host as host or host:port"),
         ("redis://a,b", "redis:// has one"),
         ("redis://h?durability=maybe", "durability is server or none, not 'maybe'"),
         ("redis://h?replicas=many", "replicas is a number from 0 to 10, not 'many'"),
@@ -69,12 +69,12 @@ def test_nodes_of_a_cluster_share_a_user() -> None:
         ("redis+cluster://h?ssl_cert_reqs=none", "ssl_cert_reqs is for TLS; write rediss+cluster://"),
         ("unix:///s?ssl_cert_reqs=none", "ssl_cert_reqs is for TLS; a socket has none"),
         ("unix:///s?db=x", "a database of Redis is a number, not 'x'"),
-        ("redis://h:70000", "a number to 65535"),
+        ("redis://h:70000", "a number up to 65535"),
         ("redis://u:p#x@h", "must be written %23"),
         ("unix://?db=1", "names no socket"),
         ("redis+sentinel://a,b", "names no service"),
         ("redis+sentinel://a,b/jobs/x", "a database of Redis is a number"),
-        ("redis+cluster://a,b/1", "a cluster has no databases but 0"),
+        ("redis+cluster://a,b/1", "a cluster has only database 0"),
     ],
 )
 def test_a_mistake_is_told_with_what_would_be_right(url: str, problem: str) -> None:

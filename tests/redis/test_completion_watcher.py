@@ -59,7 +59,7 @@ async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.
     waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
     await asyncio.sleep(0)
     there = app._store_handle.result_waiter(await app._ready())
-    await until(lambda: there._watcher.silence is None)
+    await until(lambda: there._watcher.outage is None)
     yield waiting, job
     await app.aclose()
 
@@ -116,7 +116,7 @@ async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(serve
     assert server.execute("CLIENT", "KILL", "TYPE", "pubsub") == 1
     await settle(store, dead(job))
     assert await told.of(job.id)
-    assert watcher.silence is None
+    assert watcher.outage is None
     await watcher.close()
     await store.close()
 

@@ -151,7 +151,7 @@ async def test_a_lost_subscription_is_said_and_made_again() -> None:
 
 async def test_a_line_that_is_dead_without_a_word_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hearing, "PROBE_SECONDS", 0.02)
-    monkeypatch.setattr(hearing, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(hearing, "TIMEOUT_SECONDS", 0.2)
     address = urlsplit(redis_place(tmp_path))
     with Proxy(address.hostname or "", address.port or 0) as line:
         url = address._replace(netloc=f"127.0.0.1:{line.port}").geturl()

@@ -133,13 +133,13 @@ async def test_a_mover_that_comes_late_brings_no_second_job(
 ) -> None:
     """Another process has finished the move, and the job has gone on to a third queue since."""
     carried: list[tuple[Any, ...]] = []
-    original = move.carry
+    original = move.move_in
 
-    async def carry(*arguments: Any) -> dict[JobId, int]:
+    async def move_in(*arguments: Any) -> dict[JobId, int]:
         carried.append(arguments)
         return await original(*arguments)
 
-    monkeypatch.setattr(move, "carry", carry)
+    monkeypatch.setattr(move, "move_in", move_in)
     id_ = await enqueue_one(store)
     await store.operator.change([id_], THERE)
     await store.operator.change([id_], JobChange(queue="third"))
@@ -153,13 +153,13 @@ async def test_a_mover_that_comes_late_does_not_end_a_later_move(
 ) -> None:
     """Another process has finished the move, the job came back, and left again with another process that died."""
     carried: list[tuple[Any, ...]] = []
-    original = move.carry
+    original = move.move_in
 
-    async def carry(*arguments: Any) -> dict[JobId, int]:
+    async def move_in(*arguments: Any) -> dict[JobId, int]:
         carried.append(arguments)
         return await original(*arguments)
 
-    monkeypatch.setattr(move, "carry", carry)
+    monkeypatch.setattr(move, "move_in", move_in)
     id_ = await enqueue_one(store)
     await store.operator.change([id_], THERE)
     await store.operator.change([id_], JobChange(queue="default"))

@@ -133,8 +133,8 @@ for _, charge in ipairs(charges) do
   else stopped = moment break end
 end
 local spent_from = {}
-for key, plan in pairs(session.plans) do
-  if plan.rate then spent_from[#spent_from + 1] = {key, plan.now, plan.rate.burst} end
+for key, budget in pairs(session.budgets) do
+  if budget.rate then spent_from[#spent_from + 1] = {key, budget.now, budget.rate.burst} end
 end
 return cmsgpack.pack({paid, throttled, stopped, session.paid and {session.queue_token_bucket} or {}, spent_from})
 """

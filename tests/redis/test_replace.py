@@ -101,7 +101,7 @@ async def test_what_another_changed_meanwhile_is_decided_again(store: RedisStore
 async def test_a_job_that_is_changed_all_the_time_is_given_up(store: RedisStore, disturbed: list[JobId]) -> None:
     ids = await enqueue(store, 2)
     disturbed += ids
-    with pytest.raises(StoreUnavailable, match="is changed by others all the time"):
+    with pytest.raises(StoreUnavailable, match="keeps being changed by other processes"):
         await store.operator.cancel(ids, "")
     disturbed.clear()
 

@@ -23,7 +23,7 @@ async def store(redis_sentinels: RedisSentinels) -> AsyncIterator[Store]:
 
 async def test_an_unknown_service_is_reported(redis_sentinels: RedisSentinels) -> None:
     store = open_store(redis_sentinels.url.replace(f"/{SERVICE}", "/other"), deadline=1)
-    with pytest.raises(StoreUnavailable, match="the Sentinels know no service 'other'") as caught:
+    with pytest.raises(StoreUnavailable, match="the Sentinels do not know service 'other'") as caught:
         await enqueue_one(store)
     assert not caught.value.maybe_done
     await store.close()

@@ -12,7 +12,7 @@ import pytest
 
 from windlass import App, Exponential, Fixed, Linear, NewJob, Steps, chain
 from windlass.core.jobs.job import Job
-from windlass.core.webhooks.delivery import told_by
+from windlass.core.webhooks.delivery import event_and_job
 from windlass.core.webhooks.webhook import Webhook
 from windlass.errors import InvalidInput, InvalidPayload, WindlassError
 from windlass.remote import RemoteApp
@@ -345,11 +345,11 @@ async def test_a_delivery_is_shown_as_far_as_a_server_tells_of_it(faces: Faces) 
     handle = await faces.remote.webhooks.atest("ops")
     (seen,) = await faces.remote.webhooks.adeliveries("ops")
     (stored,) = await faces.behind.webhooks.adeliveries("ops")
-    assert (seen.id, seen.status, seen.tags, told_by(seen.payload)) == (
+    assert (seen.id, seen.status, seen.tags, event_and_job(seen.payload)) == (
         handle.id,
         stored.status,
         stored.tags,
-        told_by(stored.payload),
+        event_and_job(stored.payload),
     )
 
 

@@ -97,7 +97,7 @@ def test_more_before_it_than_are_counted_give_only_an_earliest() -> None:
     )
     assert (found.start, found.latest) == (None, None)
     assert seconds(found.earliest) > 80
-    assert "more wait before it than are counted" in (found.basis or "")
+    assert "more jobs wait before it than are counted" in (found.basis or "")
 
 
 def test_a_rate_lets_it_start_only_when_those_before_it_have_paid() -> None:
@@ -136,7 +136,7 @@ def test_in_line_for_a_key_those_before_it_run_one_after_the_other() -> None:
     found = estimate(around(its, position=place, typical_duration=histogram([2 * SECOND] * 100)))
     assert 10 < seconds(found.start) < 11.5, "a worker is free: from one to the next it takes no time to speak of"
     assert within(found, 7, 20)
-    assert found.basis == "workers have slots free for it and for all before it; its type takes 2s"
+    assert found.basis == "workers have free slots for it and for all jobs before it; its type takes 2s"
     assert estimate(around(its, position=place)).start is None
     assert "nothing of its type ended in the last hour" in (estimate(around(its, position=place)).basis or "")
 
@@ -144,7 +144,7 @@ def test_in_line_for_a_key_those_before_it_run_one_after_the_other() -> None:
 def test_what_is_not_due_starts_when_it_is() -> None:
     found = estimate(around(job(Status.SCHEDULED, run_at=moment(60))))
     assert within(found, 60, 62)
-    assert "as if as many waited when it is due" in (found.basis or "")
+    assert "assuming that as many jobs wait when it is due" in (found.basis or "")
 
 
 def test_in_the_first_seconds_the_slots_and_the_usual_time_tell_more_than_what_has_ended() -> None:
@@ -160,4 +160,4 @@ def test_in_the_first_seconds_the_slots_and_the_usual_time_tell_more_than_what_h
     )
     assert 10 <= seconds(found.start) <= 11, "ten slots, four a second each"
     assert within(found, 2, 1000)
-    assert found.basis == "its queue has just begun: by the slots at work and the usual time of type t"
+    assert found.basis == "its queue has just started: from its busy slots and the usual duration of type t"

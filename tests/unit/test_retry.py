@@ -143,7 +143,7 @@ def test_by_error_has_one_budget() -> None:
         ({ValueError: ByError({})}, "ValueError has ByError.* which is no policy"),
         ({ValueError: Fixed(attempts=9)}, "ValueError has attempts=9; a job has one budget"),
         ({ValueError: Exponential(attempts=3)}, "ValueError has attempts=3; a job has one budget"),
-        ({"ValueError": Fixed()}, "'ValueError' is no exception class"),
+        ({"ValueError": Fixed()}, "'ValueError' is not an exception class"),
         ([ValueError], "takes a policy for each exception class, not "),
     ],
 )

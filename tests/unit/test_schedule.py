@@ -19,17 +19,17 @@ NOTHING = ScheduleSettings()
 NO_DURATION = "is not a duration such as 500ms, 30s, 5m, 2h or 7d, a number of seconds, or a timedelta"
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"cron": "0 0 31 2 *"}, "cron: '0 0 31 2 *' never comes: there is no such day (position 5)"),
+    ({"cron": "0 0 31 2 *"}, "cron: '0 0 31 2 *' never matches: there is no such day (position 5)"),
     ({"cron": "* 25 * * *"}, "cron: '* 25 * * *': '25' at position 3 is no hour (0-23)"),
     ({"cron": ""}, "cron: '' has 0 fields, not 5 (from the minute) or 6 (seconds first)"),
-    ({"cron": 5}, "cron: must be a text such as '0 9 * * 1-5', not int"),
+    ({"cron": 5}, "cron: must be text such as '0 9 * * 1-5', not int"),
     ({"cron": "@daily", "every": 60}, "every: cannot be given together with cron"),
     ({"every": 60, "tz": "UTC"}, "tz: applies to cron, not to every"),
     ({"every": 0}, "every: must be at least 1s, not 0"),
     ({"every": True}, f"every: True {NO_DURATION}"),
     ({"every": "soon"}, f"every: 'soon' {NO_DURATION}"),
-    ({"cron": "@daily", "tz": "Mars/Base"}, "tz: 'Mars/Base' is no time zone that is known here"),
-    ({"cron": "@daily", "tz": "../../etc/passwd"}, "tz: '../../etc/passwd' is no time zone that is known here"),
+    ({"cron": "@daily", "tz": "Mars/Base"}, "tz: 'Mars/Base' is not a time zone that is known here"),
+    ({"cron": "@daily", "tz": "../../etc/passwd"}, "tz: '../../etc/passwd' is not a time zone that is known here"),
     ({"catch_up": "some"}, "catch_up: must be one of one, all, none, not 'some'"),
     ({"overlap": "no"}, "overlap: must be True or False, not 'no'"),
     ({"jitter": 100_000}, "jitter: must be at most 1d, not 100000"),

@@ -80,7 +80,7 @@ def test_lengths_are_seconds_or_a_timedelta_or_text(length: Any) -> None:
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "retry by error": ({"retry": ByError({})}, "^retry: must be Exponential, Linear, Fixed or Steps, not ByError"),
-    "retention that is a length": ({"retention": "7d"}, "^retention: must be a mapping of status to length, not str"),
+    "retention that is a length": ({"retention": "7d"}, "^retention: must be a mapping of status to duration"),
     "timeout 0": ({"timeout": 0}, "^timeout: must be more than 0 seconds"),
     "timeout in other words": ({"timeout": "never"}, "^timeout: 'never' is not a duration"),
     "an unknown setting": (

@@ -193,7 +193,7 @@ def test_of_many_holders_some_are_named_and_the_rest_counted() -> None:
     holders = tuple(Holder(str(n), Status.RUNNING, NOW, NOW) for n in range(5))
     text = explain(around(its, holders=holders, position=QueuePosition(slots=Count(7)))).first.text
     assert text.startswith("All 7 slots of key 'k' are held by 0 (running for 0s);")
-    assert "; and 2 more. It is the next." in text
+    assert "; and 2 more. It is next." in text
 
 
 def test_a_job_behind_others_says_how_many() -> None:

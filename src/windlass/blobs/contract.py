@@ -48,7 +48,7 @@ class BlobStore(Protocol):
         """Store the bytes durably."""
 
     def get(self, key: BlobKey, most: int) -> bytes:
-        """The first `most` + 1 bytes, so that a longer blob is noticed."""
+        """The first `most` + 1 bytes, so that the caller notices a longer blob."""
 
     def remove(self, keys: Sequence[BlobKey]) -> None:
         """Remove single blobs; missing ones are ignored."""
@@ -57,7 +57,7 @@ class BlobStore(Protocol):
         """The jobs among these that have blobs."""
 
     def drop(self, jobs: Sequence[JobId]) -> None:
-        """Remove all blobs of these jobs; most of them have none."""
+        """Remove all blobs of these jobs, most of which have none."""
 
     def page(self, after: str | None, limit: int) -> BlobPage:
         """About `limit` blobs in the store's order, including unfinished files of killed writers."""

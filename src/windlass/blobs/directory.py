@@ -42,7 +42,7 @@ class Directory:
         return f"file://{quote(self._root)}"
 
     def put(self, key: BlobKey, data: bytes) -> None:
-        """Written to a temporary file, flushed, renamed, and the folders flushed: no partial blob has the name."""
+        """Write a temporary file, flush it, rename it and flush the folders: a partial blob never has the name."""
         _check(key)
         for left in reversed(range(_TRIES)):
             try:
@@ -58,12 +58,12 @@ class Directory:
     def _put(self, key: BlobKey, data: bytes) -> None:
         with self._made_root() as root, _made(root, shard_of(key.job)) as shard, _made(shard, key.job) as folder:
             _write(folder, key.name, data)
-            # All of them, each time: the process that made a folder may have died before the flush.
+            # Flush all folders each time: the process that made one may have died before the flush.
             for each in (folder, shard, root):
                 os.fsync(each)
 
     def get(self, key: BlobKey, most: int) -> bytes:
-        """Read from a regular file; anything else is refused."""
+        """Read a regular file; anything else is refused."""
         _check(key)
         try:
             with self._folder_of(key.job) as folder, os.fdopen(os.open(key.name, _READ, dir_fd=folder), "rb") as file:
@@ -77,7 +77,7 @@ class Directory:
             raise BlobFailed(f"{self._shown(key)} cannot be read: {_why(error)}") from error
 
     def remove(self, keys: Sequence[BlobKey]) -> None:
-        """The folder of a job is removed with its last blob."""
+        """Remove blobs; the folder of a job is removed with its last blob."""
         if wrong := [key for key in keys if not is_id(key.job) or "/" in key.name]:
             raise BlobFailed(f"{wrong[0]!r} is not the key of a blob")
         names: dict[JobId, list[str]] = {}
@@ -87,7 +87,7 @@ class Directory:
 
     def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
         """The jobs among these that have a folder."""
-        # The id of a row that was edited by hand may be anything: there is no blob under such a name.
+        # A row that was edited by hand may have any id; without a valid one it has no blobs.
         return [job for job in jobs if is_id(job) and os.path.lexists(os.path.join(self._root, shard_of(job), job))]
 
     def drop(self, jobs: Sequence[JobId]) -> None:
@@ -95,7 +95,7 @@ class Directory:
         self._clear(dict.fromkeys(filter(is_id, jobs)))
 
     def page(self, after: str | None, limit: int) -> BlobPage:
-        """Folder by folder, each complete, ordered by shard and id."""
+        """Blobs in the order of shard and id; a page has whole folders."""
         found: list[KeptBlob] = []
         place = None
         try:
@@ -122,7 +122,7 @@ class Directory:
         try:
             with self._folder_of(job) as folder:
                 ages = {name: self._age(name, folder) for name in os.listdir(folder)}
-                # A writer that was killed early leaves an empty folder.
+                # A writer that is killed early leaves an empty folder.
                 ages = ages or {"": self._age(".", folder)}
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -210,7 +210,7 @@ def _made(parent: int, name: str) -> Iterator[int]:
 
 @contextmanager
 def _noting(trouble: list[OSError]) -> Iterator[None]:
-    """Collect errors; a missing file is none."""
+    """Collect errors, except that of a missing file."""
     try:
         yield
     except FileNotFoundError:

@@ -30,7 +30,7 @@ class Offload:
         return self.store.address
 
     def keep(self, job: JobId, kind: Kind, text: str) -> str:
-        """Store a text; returns its reference. Raises BlobUnavailable."""
+        """Store a text and return its reference. Raises BlobUnavailable."""
         data = text.encode()
         reference = refer(kind, os.urandom(8), data)
         try:

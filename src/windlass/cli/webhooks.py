@@ -13,7 +13,7 @@ from windlass.client.verbs.webhooks import DEFAULT_OVERLAP, NewSecret
 from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, parse_duration, show_duration
 from windlass.core.text import cut
-from windlass.core.webhooks.delivery import WEBHOOK_QUEUE, told_by
+from windlass.core.webhooks.delivery import WEBHOOK_QUEUE, event_and_job
 from windlass.core.webhooks.webhook import DEFAULT_ATTEMPTS, ENDS, Webhook
 from windlass.errors import JobDead
 from windlass.store.open import redact
@@ -184,7 +184,7 @@ def _selection(webhook: Webhook) -> str:
 
 
 def _record(job: Job) -> dict[str, Any]:
-    event, about = told_by(job.payload)
+    event, about = event_and_job(job.payload)
     return {
         "id": job.id,
         "event": event,

@@ -1,6 +1,6 @@
 """Values ↔ JSON text, within limits that hold on every store.
 
-A payload is opaque text once it is here: no store parses it, so none can change it.
+A payload is opaque text from here on: no store parses it, so none can change it.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from windlass.errors import InvalidPayload, PayloadTooLarge
 INLINE_LIMIT = 64 * 1024
 MAX_DEPTH = 64
 MAX_NODES = INLINE_LIMIT
-"""A value takes at least one byte."""
+"""No payload that fits inline has more: a value takes at least one byte."""
 _MAX_INT = 2**63 - 1
 
 
@@ -32,7 +32,7 @@ def size_of(text: str) -> int:
 
 
 def check_size(text: str, field: str, limit: int | None = None) -> str:
-    """The text itself, if it fits inline, or within the limit that a blob store allows."""
+    """Return the text; raise PayloadTooLarge if it is longer than the limit (default: what fits into a row)."""
     size, most = size_of(text), limit or INLINE_LIMIT
     if size > most:
         advice = "keep large data elsewhere and pass a reference"
@@ -65,7 +65,7 @@ def readable_value(stored: Any) -> Any:
 
 
 UNSTORABLE = "unstorable_result"
-"""The only key of the note that is stored instead of a result that cannot be kept."""
+"""The only key of the note that is stored in place of a result that cannot be kept."""
 _UNSTORABLE_START = f'{{"{UNSTORABLE}"'
 
 
@@ -75,7 +75,7 @@ def problem_of_result(text: str | None) -> str | None:
 
 
 def is_unstorable(text: str | None) -> bool:
-    """Whether the stored text begins as a note instead of a result does."""
+    """Whether the stored text begins like such a note."""
     return text is not None and text.startswith(_UNSTORABLE_START)
 
 
@@ -85,7 +85,7 @@ def unstorable_problem(result: Any) -> str | None:
 
 
 def readable_tags(stored: Any) -> tuple[str, ...]:
-    """The tags; a value that is no list has none."""
+    """The tags; a value that is not a list counts as no tags."""
     found = readable(stored) if stored else ()
     return tuple(map(str, found)) if isinstance(found, list) else ()
 

@@ -4,11 +4,11 @@ from windlass.core.moments import Duration, duration
 
 
 class _Control(Exception):
-    """A decision, not an error: no WindlassError, so `except WindlassError` does not catch it."""
+    """A decision, not an error: `except WindlassError` does not catch it."""
 
 
 class Retry(_Control):
-    """This attempt failed; try again, after the given time instead of the policy's."""
+    """This attempt failed: try again after the given time instead of the policy's."""
 
     def __init__(self, after: Duration | None = None, reason: str = "retry asked for") -> None:
         if after is not None:
@@ -18,7 +18,7 @@ class Retry(_Control):
 
 
 class Snooze(_Control):
-    """Nothing failed, it is too early: run again later, without using up the retry budget."""
+    """Nothing failed, but it is too early: run again later, without using up the retry budget."""
 
     def __init__(self, delay: Duration) -> None:
         duration(delay, "delay")

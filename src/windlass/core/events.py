@@ -52,7 +52,7 @@ class RunnerEnded(Event, frozen=True, kw_only=True):
 
 
 class RunnerBlocked(Event, frozen=True, kw_only=True):
-    """A handler blocks a runner's event loop. Its leases are kept, its prefetched jobs requeued."""
+    """A handler blocks a runner's event loop. The runner keeps its lease; its prefetched jobs are requeued."""
 
     runner: str
     pid: int
@@ -82,7 +82,7 @@ class JobOverdue(Event, frozen=True, kw_only=True):
     worker: str
     why: str
     seconds: float | None
-    """Until its runner ends, at the latest; None: it does not end."""
+    """Until its runner ends at the latest; None: the runner does not end."""
 
 
 class DrainStarted(Event, frozen=True, kw_only=True):
@@ -143,7 +143,7 @@ class JobRescued(Event, frozen=True, kw_only=True):
 
 
 class JobsRescued(Event, frozen=True, kw_only=True):
-    """More jobs were put back by one rescue than are worth an event each."""
+    """One rescue put back too many jobs for an event each."""
 
     jobs: int
     statuses: tuple[str, ...]
@@ -222,7 +222,7 @@ class TicksFired(Event, frozen=True, kw_only=True):
 
 
 class TicksMissed(Event, frozen=True, kw_only=True):
-    """Ticks of schedules passed while no coordinator ran, and `catch_up` says not to make up for them."""
+    """Ticks of schedules passed while no coordinator ran, and by `catch_up` they are not made up."""
 
     schedules: tuple[str, ...]
     """Some of them."""
@@ -231,7 +231,7 @@ class TicksMissed(Event, frozen=True, kw_only=True):
 
 
 class TicksSkipped(Event, frozen=True, kw_only=True):
-    """Ticks of schedules got no job: the one before has not ended (`overlap=False`), or the queue is closed."""
+    """Ticks of schedules got no job: the previous job has not ended (`overlap=False`), or the queue is closed."""
 
     schedules: tuple[str, ...]
     """Some of them."""
@@ -239,14 +239,14 @@ class TicksSkipped(Event, frozen=True, kw_only=True):
 
 
 class ScheduleBroken(Event, frozen=True, kw_only=True):
-    """A schedule cannot be read here. Other schedules go on; this one is tried again in a minute."""
+    """A schedule cannot be read here. It is tried again in a minute; other schedules are not affected."""
 
     schedule: str
     problem: str
 
 
 class SchedulesUndeclared(Event, frozen=True, kw_only=True):
-    """Schedules that code declared are not declared by this worker's app; they go on until they are removed."""
+    """This worker's app does not declare schedules that code declared before; they fire until they are removed."""
 
     schedules: tuple[str, ...]
     app: str

@@ -16,7 +16,7 @@ class Silence(msgspec.Struct, frozen=True):
     unrenewed: Micros
     """Since the last renewal of any lease, or the last grace."""
     unreached: Micros
-    """Since then, or since the last check for lapsed leases, if that was later."""
+    """The same, but since the last check for lapsed leases if that was later."""
 
 
 def gets_grace(graces: int, length: Micros, silence: Silence) -> bool:

@@ -17,7 +17,7 @@ Path = tuple[str, ...]
 
 
 class HiddenFields(msgspec.Struct, frozen=True):
-    """Names of fields at any depth, and paths from the top, all in lower case. List elements are no step."""
+    """Names of fields at any depth, and paths from the top, all in lower case. Elements of lists are not steps."""
 
     names: frozenset[str] = frozenset()
     paths: frozenset[Path] = frozenset()

@@ -56,7 +56,7 @@ def moment_of(id_: JobId) -> Micros | None:
 
 
 def first_id_at(moment: Micros) -> JobId:
-    """Sorts before every id that is made at this moment or later."""
+    """A text that sorts before every id that is made at this moment or later."""
     digits = f"{moment // 1000:012x}"
     return lowest(f"{digits[:8]}-{digits[8:]}")
 
@@ -83,7 +83,7 @@ def is_suffix(text: str) -> bool:
 
 
 def lowest(beginning: str) -> JobId:
-    """Sorts before every id with this prefix."""
+    """A text that sorts before every id with this prefix."""
     return beginning + _ZERO[len(beginning) :]
 
 

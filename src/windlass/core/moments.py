@@ -50,7 +50,7 @@ def to_datetime(micros: Micros) -> datetime:
 
 
 def duration(value: Duration, field: str) -> Micros:
-    """A duration as microseconds; refuses values that are no duration, negative, not finite or too large."""
+    """A duration as microseconds; refuses what is not a duration, and negative, infinite or too long ones."""
     if isinstance(value, timedelta):
         micros = value // _MICROSECOND
     else:

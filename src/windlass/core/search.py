@@ -49,7 +49,7 @@ def payload_term(name: str, value: str) -> PayloadTerm:
     path = tuple(name.split(".")[1:])
     if not path or not all(path) or len(path) > MAX_DEPTH or len(name) > MAX_TEXT:
         limits = f"at most {MAX_DEPTH} names and {MAX_TEXT} characters"
-        raise InvalidOption(name[:100], f"is no path in a payload, such as payload.user.id, of {limits}")
+        raise InvalidOption(name[:100], f"is not a path in a payload, such as payload.user.id, of {limits}")
     return PayloadTerm(path, value)
 
 

@@ -1,4 +1,4 @@
-"""Unknown names in errors: the closest that exists, and what else there is."""
+"""Unknown names in errors: the closest name that exists, and the others."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches

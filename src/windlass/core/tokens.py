@@ -76,7 +76,7 @@ def _is_within(names: Collection[str], limits: frozenset[str]) -> bool:
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """A token as people see it: everything but its secret."""
+    """A token as users see it: everything but its secret."""
 
     id: str
     name: str
@@ -104,7 +104,7 @@ def new_token_id(random: Callable[[int], bytes]) -> str:
 
 
 def id_of(text: str) -> str | None:
-    """The id in the text of a token; None if it is no token."""
+    """The id in the text of a token; None if the text is not a token."""
     match = _TEXT.fullmatch(text)
     return None if match is None else match[1]
 

@@ -11,7 +11,7 @@ from windlass.errors import InvalidOption, StoreUnavailable
 
 
 def is_of(thing: object, *libraries: str) -> bool:
-    """Whether its class is one of these libraries', or derives from one."""
+    """Whether its class is, or derives from, a class of these libraries."""
     return any(kind.__module__.partition(".")[0] in libraries for kind in type(thing).__mro__)
 
 
@@ -28,7 +28,7 @@ def of_sqlalchemy(connection: Any, kinds: str) -> Any:
     try:
         inner = connection if hasattr(connection, "exec_driver_sql") else connection.connection()
         if not inner.in_transaction():
-            # As any first statement would do: otherwise their commit() would have nothing to commit.
+            # As any first statement would: otherwise the caller's commit() would have nothing to commit.
             inner.begin()
         assert inner.connection is not None
     except Exception as error:
@@ -40,9 +40,9 @@ def of_django(alias: str, kinds: str) -> Any:
     """Django's database wrapper, connected."""
     django = sys.modules.get("django.db")
     if django is None:
-        raise InvalidOption("connection", f"must be {kinds}; Django is not in use here, so {alias!r} is no alias")
+        raise InvalidOption("connection", f"must be {kinds}; Django is not in use here, so {alias!r} is not an alias")
     if alias not in django.connections:
-        raise InvalidOption("connection", f"{alias!r} is no alias of DATABASES")
+        raise InvalidOption("connection", f"{alias!r} is not an alias of DATABASES")
     wrapper = django.connections[alias]
     try:
         wrapper.ensure_connection()

@@ -43,7 +43,7 @@ class JobStore(Protocol):
 
     @property
     def grouped(self) -> bool:
-        """Whether concurrent calls share one flush; else a claim and a settlement may overlap."""
+        """Whether concurrent calls share one flush. If not, a claim and a settlement may overlap."""
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Store all jobs or none. A known id returns its existing job.
@@ -162,7 +162,7 @@ class OperatorStore(Protocol):
         """Matching ids, oldest first, after a given one: `limit` of them, or all if fewer match."""
 
     async def count_completed(self, parent: JobId, after: JobId, before: JobId) -> tuple[int, JobId | None] | None:
-        """How many children of a job between two ids completed and are kept, before the first live one, and that one.
+        """The number of completed and kept children of a job between two ids, up to the first live one, and its id.
 
         None: the store would have to read their records.
         """
@@ -213,7 +213,7 @@ class QueueStore(Protocol):
     async def change(
         self, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
     ) -> Queue:
-        """Replace the operator's settings; with `was`, only if they are still that. Returns the settings now."""
+        """Replace the operator's settings; with `was`, only if they are still the same. Returns the new settings."""
 
     async def pause(self, name: str, length: Micros | None, version: str | None = None) -> Queue:
         """Stop claims from this queue, for a time or until resumed."""
@@ -271,7 +271,7 @@ class Store(Protocol):
         """The same store, with a time limit for every call."""
 
     async def tidy(self) -> None:
-        """Maintenance that keeps the store fast; called by the coordinator every second."""
+        """Maintain the store; the coordinator calls this every second."""
 
     async def migrate(self) -> list[str]:
         """Migrate the schema; returns the names of the applied steps."""

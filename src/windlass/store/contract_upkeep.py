@@ -26,7 +26,7 @@ class LeaseStore(Protocol):
         """Create a lease for a new runner."""
 
     async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
-        """Extend valid leases. The first renewal after a silence of all gives every lease a grace.
+        """Extend valid leases. The first renewal after a time without any gives every lease a grace.
 
         Touches nothing but leases. Only renewals count as a sign of life.
         """
@@ -88,8 +88,8 @@ class CompletionWatcher(Protocol):
     """
 
     @property
-    def silence(self) -> str | None:
-        """Why no signals come now; None if they do, as far as is known."""
+    def outage(self) -> str | None:
+        """Why no signals arrive; None if they do, as far as is known."""
 
     def watch(self, job: JobId, queue: str) -> None:
         """Signal this job of this queue when it has ended, and once as soon as the watch is effective: it may have
@@ -149,7 +149,7 @@ class SignalStore(Protocol):
         whether a dependent still waits to be released by a completed parent.
         """
 
-    def watch_completions(self, tell: OnEnded) -> CompletionWatcher:
+    def watch_completions(self, on_ended: OnEnded) -> CompletionWatcher:
         """A watcher that signals ended jobs on this event loop, whichever process ends them.
 
         Jobs without a waiter cost nothing.
@@ -168,7 +168,7 @@ class StatsStore(Protocol):
     async def recent(
         self, length: Micros, queue: str | None = None, type_: str | None = None, by: SumBy | None = None
     ) -> Recent:
-        """The meters of the intervals that reach into this length of the past, by interval, queue and type.
+        """The meters of the intervals that overlap the last `length`, by interval, queue and type.
 
         Of one queue, of one type, or of all. `by` sums the meters of each queue or type into two: one for the
         intervals in the rate window, one for those before it.

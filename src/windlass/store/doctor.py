@@ -31,7 +31,7 @@ class Level(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One check: its result, and what to do about it."""
+    """The result of one check, and what to do about it."""
 
     level: Level
     check: str
@@ -114,9 +114,9 @@ class OrphanedKey(msgspec.Struct, frozen=True):
     job: JobId
 
 
-def key_findings(seen: int, left: Sequence[OrphanedKey], repair: Callable[[OrphanedKey], str]) -> list[Finding]:
+def key_findings(seen: int, orphaned: Sequence[OrphanedKey], repair: Callable[[OrphanedKey], str]) -> list[Finding]:
     """The findings. `repair` is the statement that frees one such key."""
-    if not left:
+    if not orphaned:
         return [ok(KEY_CHECK, f"each of {seen:,} keys belongs to a live job, or to a window that is open")]
     found = [
         problem(
@@ -125,8 +125,8 @@ def key_findings(seen: int, left: Sequence[OrphanedKey], repair: Callable[[Orpha
             "an enqueue with that key stores nothing and returns this job",
             f"free the key: {repair(each)}",
         )
-        for each in left[:MAX_KEYS_NAMED]
+        for each in orphaned[:MAX_KEYS_NAMED]
     ]
-    if rest := len(left) - len(found):
+    if rest := len(orphaned) - len(found):
         found.append(problem(KEY_CHECK, f"{rest:,} more keys are held for ever", "free these, and check again"))
     return found

@@ -9,7 +9,7 @@ R = TypeVar("R")
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The running loop of this thread, or None; catching the error of `get_running_loop` costs more."""
+    """The running loop of this thread, or None; cheaper than catching the error of `get_running_loop`."""
     return asyncio._get_running_loop()
 
 

@@ -41,7 +41,7 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def ending_of(job: Running, ended: RunnerEnd) -> Ending:
-    """What happens to a job whose runner was seen to end, if it is known which of its jobs had started."""
+    """The ending of a job whose runner ended, by whether the job had started."""
     if ended.expired or (job.id, job.attempt) in ended.returned:
         return LOST
     if not ended.crashed or (job.id, job.attempt) not in ended.started:
@@ -54,16 +54,16 @@ def ending_of(job: Running, ended: RunnerEnd) -> Ending:
 def resolve(job: Running, ending: Ending, now: Micros) -> Ending:
     """The final ending: a job that would run again is cancelled if that was requested, or if it has expired."""
     if job.cancel_requested and ending.status not in (Status.COMPLETED, Status.DEAD):
-        # An unwanted retry is a cancellation too. Its reason: the handler's, else the requester's.
-        said = ending.reason if ending.status is Status.CANCELLED else None
-        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=said or job.reason)
+        # A job that was asked to stop is not retried. The handler's reason wins over the requester's.
+        own_reason = ending.reason if ending.status is Status.CANCELLED else None
+        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=own_reason or job.reason)
     elif expires_instead(ending.status, job.expires_at, now):
         ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=EXPIRED)
     return ending
 
 
 def ending_values(job: Running, ending: Ending, now: Micros) -> dict[str, Any]:
-    """The written values of an ending: times, error, and the attempts."""
+    """The values to write for an ending: times, error, and the attempts."""
     started_at = job.started_at
     if ending.started_after is not None and job.claimed_at is not None:
         started_at = job.claimed_at + ending.started_after

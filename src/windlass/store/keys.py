@@ -33,7 +33,7 @@ class Keyed(msgspec.Struct, frozen=True):
 
 
 def key_ref(queue: str, key: str) -> KeyRef:
-    """Keys may be long; the index is of their hashes."""
+    """The reference of a key: its hash, since keys may be long."""
     return queue, sha256(key.encode()).hexdigest()
 
 
@@ -60,12 +60,12 @@ class KeyConflicts:
         self.replaced: dict[JobId, str] = {}
 
     def enter(self, job: NewJob, status: Status) -> JobId | None:
-        """None: the job gets its key. Else the id of the existing job."""
+        """The id of the existing job with the key; None: this job gets it."""
         assert job.idempotency_key is not None
         place = self._places[job.queue, job.idempotency_key]
         holder = self._held.get(place)
         if holder is not None:
-            # A key in its own window, after its job was dropped: still the same job.
+            # The job was dropped, and its key's window is open: this is the same job again.
             verdict = (
                 KeyDecision.RETURN_EXISTING if holder.job == job.id else decide_key(holder.status, job.on_conflict)
             )

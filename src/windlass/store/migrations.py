@@ -28,7 +28,7 @@ _BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
 def migrations_of(package: str, profile: str = "") -> list[Migration]:
     """Every step in the folder `migrations` of a store's package, or in that of a profile there, in order.
 
-    What is the same in a step of every profile is in `shared`, under the same number, and comes last.
+    The part of a step that all profiles share is in `shared`, under the same number, and comes last.
     """
     root = resources.files(package).joinpath("migrations")
     shared = _texts(root.joinpath("shared"))

@@ -189,7 +189,7 @@ def open_memory(*, clock: Clock | None = None, deadline: float | None = None) ->
 
 
 def missing(url: str) -> str | None:
-    """What is missing at `url`, as far as can be told without opening it."""
+    """What is missing at `url`, as far as is known without opening it."""
     if not url.startswith("sqlite:"):
         return None
     from windlass.store.sqlite.address import parse_address

@@ -23,7 +23,7 @@ class QueueQuota(msgspec.Struct, frozen=True):
     queue: str
     limit: int
     held: int = 0
-    """How many of its jobs the runner holds: they count towards the queue's limit."""
+    """How many jobs of the queue the runner holds: they count towards its limit."""
 
 
 class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...]
     limit: int
     free: int | None = None
-    """How many of them can start at once, the rest being prefetched, unless a limit is near; None: all."""
+    """How many of the jobs can start at once; near a limit of a queue no more are claimed. None: all."""
     shared: bool = False
     """Whether several processes claim for this runner: no single process then sees all of its claims."""
 
@@ -101,7 +101,7 @@ class RunnerEnd(msgspec.Struct, frozen=True, kw_only=True):
     runner: str
     started: frozenset[tuple[JobId, int]]
     returned: frozenset[tuple[JobId, int]] = frozenset()
-    """Their handlers had returned, but the outcome did not reach the store: they will run again."""
+    """Jobs whose handlers had returned, but whose outcome did not reach the store: they will run again."""
     crashed: bool
     """False if it was stopped on purpose: its jobs are then requeued, and no crash is counted."""
     expired: bool = False
@@ -231,9 +231,9 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     per_minute: float = 0.0
     draining: bool = False
     parameters: dict[str, tuple[str, ...]] = {}
-    """By type, of those that have any; `**` stands for any name."""
+    """Parameters by type, for types that have any; `**` stands for any name."""
     memory: int | None = None
-    """Bytes that its processes had in memory at the last beat, shared ones counted for each; None: not known."""
+    """Bytes of memory of its processes at the last beat, with shared ones counted for each; None: unknown."""
     rest: bool = False
     """Whether it works through a REST server, which registers it."""
     started_at: datetime | None = None

@@ -79,7 +79,7 @@ async def sample(tables: SampleTables) -> Sampled:
 
 
 async def _last_minute(tables: SampleTables, now: Micros) -> Micros:
-    """The newest minute that was made; the first time, the one before anything was recorded."""
+    """The newest minute that was made; if there is none, the one before anything was recorded."""
     newest = closed(now, MINUTE)
     last = await tables.last_sampled(MINUTE, newest)
     if last is None:

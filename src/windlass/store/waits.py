@@ -15,7 +15,7 @@ from windlass.store.clock import since_boot
 from windlass.store.drive import running_loop
 
 MAX_WAIT: Micros = SECOND
-"""After this a claim is tried again: a cheaper job may have been enqueued."""
+"""After this time a claim is tried again, as a cheaper job may have been enqueued."""
 
 
 class _Wait(msgspec.Struct, frozen=True):
@@ -31,12 +31,12 @@ class RateWaits:
         self._at: dict[str, _Wait] = {}
 
     def note(self, queue: str, now: Micros, wait: Micros, rate: str | None) -> None:
-        """While its rate is unchanged, claims from the queue are useless for this long."""
+        """Note that claims from the queue are useless for this long, as long as its rate is unchanged."""
         wait = min(wait, MAX_WAIT)
         self._at[queue] = _Wait(now + wait, since_boot() + wait, rate)
 
     def forget(self, queue: str) -> None:
-        """Drop the wait of a queue, before a claim from it."""
+        """Drop the wait of a queue before a claim from it."""
         self._at.pop(queue, None)
 
     def is_exhausted(self, queue: str, now: Micros, rate: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""One decorator round the contract: for metrics, the history that tests check, and failpoints."""
+"""A decorator around the contract, for metrics, the history that tests check, and failpoints."""
 
 import inspect
 from collections.abc import Awaitable, Callable

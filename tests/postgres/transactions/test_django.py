@@ -85,7 +85,7 @@ connections.close_all()
 
 TOLD = [
     "connection: is in no transaction: use `with transaction.atomic():`; your commit then decides",
-    "connection: 'other' is no alias of DATABASES",
+    "connection: 'other' is not an alias of DATABASES",
     "connection: 'file' is not of PostgreSQL but of sqlite3.Connection",
     " is open on a database without the schema windlass: ",
     "needs a rollback",

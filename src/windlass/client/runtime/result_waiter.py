@@ -220,7 +220,7 @@ class ResultWaiter:
         """Schedule the next poll, up to a quarter of the pause later: polls that are close together are merged."""
         if id_ in self._waits:
             now = self._loop.time()
-            pause = pause_after(now - self._waits[id_][0].since, signalled=self._watcher.silence is None)
+            pause = pause_after(now - self._waits[id_][0].since, signalled=self._watcher.outage is None)
             step = pause / 4
             moment = (math.floor((now + pause) / step + self._offset) + 1 - self._offset) * step
             self._again[id_] = moment

@@ -95,7 +95,7 @@ class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue as people see it: an operator's changes override what the code declares."""
+    """A queue as users see it: an operator's changes override what the code declares."""
 
     name: str
     paused: bool = False
@@ -130,29 +130,29 @@ def merge(declared: QueueSettings, changed: QueueSettings) -> QueueRules:
         retry=retry or DEFAULT_POLICY,
         timeout=next((t for t in (changed.timeout, declared.timeout) if t is not None), DEFAULT_TIMEOUT),
         retention={**DEFAULT_RETENTION, **declared.retention, **changed.retention},
-        max_concurrency=_said(changed.max_concurrency, declared.max_concurrency) or None,
-        rate_limit=None if (rate := _said(changed.rate_limit, declared.rate_limit)) == NO_RATE else rate,
-        fair=bool(_said(changed.fair, declared.fair)),
+        max_concurrency=_effective(changed.max_concurrency, declared.max_concurrency) or None,
+        rate_limit=None if (rate := _effective(changed.rate_limit, declared.rate_limit)) == NO_RATE else rate,
+        fair=bool(_effective(changed.fair, declared.fair)),
         weights={**declared.weights, **changed.weights},
-        ageing=_said(changed.ageing, declared.ageing) or None,
+        ageing=_effective(changed.ageing, declared.ageing) or None,
     )
 
 
-def _said(changed: T | None, declared: T | None) -> T | None:
+def _effective(changed: T | None, declared: T | None) -> T | None:
     return declared if changed is None else changed
 
 
 def settings(**options: Unpack[QueueOptions]) -> QueueSettings:
-    """Settings as a program gives them, checked; None: not set."""
+    """Check the options and return them as settings; None: not set."""
     unknown = [name for name in options if name not in _CHECKS]
     if unknown:
         raise unknown_option(unknown[0], _CHECKS, "a setting of a queue")
     return QueueSettings(**{name: _CHECKS[name](value) for name, value in options.items() if value is not None})
 
 
-def amended(before: QueueSettings, said: QueueSettings) -> QueueSettings:
-    """The operator's settings with these added or replaced."""
-    given = {name: value for name in said.__struct_fields__ if (value := getattr(said, name)) not in (None, {})}
+def amended(before: QueueSettings, added: QueueSettings) -> QueueSettings:
+    """The operator's settings with the given ones added or replaced."""
+    given = {name: value for name in added.__struct_fields__ if (value := getattr(added, name)) not in (None, {})}
     for name in given.keys() & {"retention", "weights"}:
         given[name] = {**getattr(before, name), **given[name]}
     _check_number(given.get("weights", {}))
@@ -177,7 +177,7 @@ def check_attempts(attempts: object, field: str = "max_attempts") -> int:
 
 
 def check_timeout(timeout: Duration | None, field: str = "timeout") -> Micros:
-    """The longest time of an attempt; None: any."""
+    """The longest time of an attempt; None: no limit."""
     if timeout is None:
         return NO_TIMEOUT
     micros = duration(timeout, field)
@@ -198,11 +198,11 @@ def _retry(value: Any) -> StoredPolicy:
 
 def _retention(value: Any) -> dict[Status, Micros]:
     if not isinstance(value, Mapping):
-        raise InvalidOption("retention", f"must be a mapping of status to length, not {type(value).__name__}")
-    return {_kept(name): duration(keep, f"retention.{name}") for name, keep in value.items()}
+        raise InvalidOption("retention", f"must be a mapping of status to duration, not {type(value).__name__}")
+    return {_finished_status(name): duration(keep, f"retention.{name}") for name, keep in value.items()}
 
 
-def _kept(name: Any) -> Status:
+def _finished_status(name: Any) -> Status:
     if name not in FINISHED:
         raise InvalidOption("retention", f"{shown(name)} is not one of {', '.join(sorted(FINISHED))}")
     return Status(name)
@@ -212,7 +212,7 @@ def _at_once(value: Any) -> int:
     if value == NONE:
         return NO_LIMIT
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_AT_ONCE:
-        stop = "; to let none start, pause the queue" if value == 0 and not isinstance(value, bool) else ""
+        stop = "; to start none, pause the queue" if value == 0 and not isinstance(value, bool) else ""
         raise InvalidOption(
             "max_concurrency", f'must be a whole number from 1 to {MAX_AT_ONCE}, or "none", not {shown(value)}{stop}'
         )

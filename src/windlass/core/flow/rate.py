@@ -40,14 +40,15 @@ class Rate(msgspec.Struct, frozen=True, gc=False):
 def parse_rate(text: object, field: str) -> Rate:
     """`10/s`, `600/m`, `1/h`, `5/10s`, `10/s burst 50`, checked. The default burst is the tokens of one period."""
     if not isinstance(text, str):
-        raise InvalidOption(field, f"must be a text {_SHAPE}, not {type(text).__name__}")
+        raise InvalidOption(field, f"must be text {_SHAPE}, not {type(text).__name__}")
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidOption(field, f"{text!r:.100} is not a rate {_SHAPE}; {_PARTS}")
     tokens, count, unit, burst = int(match[1]), int(match[2] or 1), match[3], match[4]
     rate = Rate(tokens, count * _PERIODS[unit], tokens if burst is None else int(burst))
     if not 1 <= rate.tokens <= MAX_TOKENS:
-        raise InvalidOption(field, f"must let 1 to {MAX_TOKENS} jobs start in a period, not {tokens}; to stop, pause")
+        problem = f"must let 1 to {MAX_TOKENS} jobs start in a period, not {tokens}; to start none, pause"
+        raise InvalidOption(field, problem)
     if not 1 <= rate.burst <= MAX_TOKENS:
         raise InvalidOption(field, f"must have a burst of 1 to {MAX_TOKENS}, not {burst}")
     if not SECOND <= rate.period <= MAX_PERIOD:

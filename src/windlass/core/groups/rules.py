@@ -35,14 +35,14 @@ class MemberState(Enum):
 
 
 def stored_within(size: int) -> Micros:
-    """At this age of a group or graph, each of its jobs was stored: an unknown one is dropped, or never comes."""
+    """The age of a group or graph from which on a job that is unknown was dropped, or will never be stored."""
     return STORED_WITHIN + size * MEMBER_STORED_WITHIN
 
 
 def member_state(status: Status | None, outcome: str | None, *, stored: bool) -> MemberState:
-    """A member with this status; without one it is not kept, and `outcome` is that of its tombstone, if any.
+    """What a member with this status counts as. Without one it is not stored; `outcome` is its tombstone's, if any.
 
-    `stored`: the group is so old that each of its members was stored.
+    `stored`: the group is older than `stored_within`.
     """
     if status is not None:
         if status is Status.COMPLETED:
@@ -75,9 +75,7 @@ def verdict(role: Role, *, ended: bool, lost: bool, skipped: bool = False) -> Ve
 
 
 def seconds_until_next_look(looks: int) -> float:
-    """Short at first, longer for groups that last: the time within which a group finds an end that no runner
-    reported.
-    """
+    """How soon a group finds the end of a member that no runner reported; longer after many looks."""
     return min(MIN_POLL * 1.1 ** min(looks, 100), MAX_POLL)
 
 
@@ -122,9 +120,9 @@ class GroupPayload(msgspec.Struct, frozen=True, omit_defaults=True):
     rest: str = "finish"
     """What becomes of waiting members of a lost group: `finish` or `cancel`."""
     within: Micros = 0
-    """How long it may take from its enqueue on; 0: any time."""
+    """How long it may take from its enqueue; 0: no limit."""
     max_running: int = 0
-    """How many members may run at once; 0: any number."""
+    """How many members may run at once; 0: no limit."""
     open: bool = False
     """Whether it was stored before all of its members."""
 

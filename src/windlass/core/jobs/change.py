@@ -6,7 +6,7 @@ from windlass.core.moments import Micros
 from windlass.core.status import WAITING, Status
 
 NO_WORKER = "no worker for type"
-"""The reason of a blocked job that was pending until no live worker knew its type."""
+"""The reason of a parked job."""
 WAITING_FOR_KEY = "waits for its concurrency key"
 """The reason of a blocked job that is due and waits for a free slot of its concurrency key."""
 

@@ -232,11 +232,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 SAME_FIELDS = tuple(name for name, kind in Claimed.__annotations__.items() if Job.__annotations__.get(name) == kind)
-"""Fields that a claimed job and the public record have alike."""
+"""Fields that a claimed job and the public record share."""
 
 
 def to_claimed(job: Job) -> Claimed:
-    """A running job in the record of its runner, as far as decisions need it."""
+    """A running job as a claimed one, with the fields that decisions need."""
     fields = {name: getattr(job, name) for name in SAME_FIELDS}
     return Claimed(
         **fields,

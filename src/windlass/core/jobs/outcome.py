@@ -1,4 +1,4 @@
-"""Outcome → settlement: how an attempt ended, and how its job goes on. Pure and total."""
+"""Outcome → settlement: how an attempt ended, and what becomes of its job. Pure and total."""
 
 from random import Random
 from typing import Any, assert_never
@@ -130,7 +130,9 @@ def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Se
         case OtherVersion(arguments):
             reason = f"left to a worker whose version of the task has {', '.join(arguments)}"
             pause = _pause(job.requeues, random)
-            return _settlement(job, Status.SCHEDULED, "requeued", reason=_said(reason), delay=pause, requeues=1)
+            return _settlement(
+                job, Status.SCHEDULED, "requeued", reason=_bounded_reason(reason), delay=pause, requeues=1
+            )
         case Raised(error, report):
             return _raised(job, error, report, policy, random)
         case Crashed(report):
@@ -144,14 +146,14 @@ def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Se
 def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy, random: Random) -> Settlement:
     match error:
         case Snooze():
-            return _settlement(job, Status.SCHEDULED, "snoozed", delay=_asked(error.delay), snoozes=1)
+            return _settlement(job, Status.SCHEDULED, "snoozed", delay=_checked_wait(error.delay), snoozes=1)
         case Cancel():
-            return _settlement(job, Status.CANCELLED, "cancelled", reason=_said(error.reason))
+            return _settlement(job, Status.CANCELLED, "cancelled", reason=_bounded_reason(error.reason))
     if (reason := dead_because(job, error, policy.dead_on)) is not None:
         return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
     failures = job.failures + 1
     if isinstance(error, Retry) and error.after is not None:
-        delay = _asked(error.after)
+        delay = _checked_wait(error.after)
     else:
         delay = _wait(policy_in_meta(job.meta) or policy.retry, error, failures, random)
     return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
@@ -162,7 +164,7 @@ def dead_because(job: Claimed, error: BaseException, dead_on: tuple[type[BaseExc
     if isinstance(error, Snooze | Cancel):
         return None
     if isinstance(error, Dead):
-        return _said(error.reason)
+        return _bounded_reason(error.reason)
     if isinstance(error, dead_on):
         return f"{type(error).__name__} is not retried"
     if job.failures + 1 + job.crashes >= job.max_attempts:
@@ -219,18 +221,18 @@ def _wait(policy: RetryPolicy, error: BaseException, failures: int, random: Rand
 
 
 def _pause(requeues: int, random: Random) -> Micros:
-    """1 s, 2 s, 4 s, …, ±10 %, as any worker may get the job next."""
+    """1 s, 2 s, 4 s, …, ±10 %: an old worker may get the job again, so each wait is longer."""
     return round(min(1 << min(requeues, 10), MAX_PAUSE) * SECOND * random.uniform(0.9, 1.1))
 
 
 def check_reason(reason: object, field: str = "reason") -> str:
     """An operator's reason, as bounded text that every store can keep."""
-    if not isinstance(reason, str) or _said(reason) != reason:
+    if not isinstance(reason, str) or _bounded_reason(reason) != reason:
         raise InvalidOption(field, f"must be text of at most {MAX_REASON_LENGTH:,} characters, without NUL")
     return reason
 
 
-def _said(reason: object) -> str:
+def _bounded_reason(reason: object) -> str:
     """A handler's reason as bounded text that every store can keep."""
     try:
         text = str(reason)[:MAX_REASON_LENGTH]
@@ -239,7 +241,7 @@ def _said(reason: object) -> str:
     return text.replace("\x00", "␀").encode(errors="replace").decode()
 
 
-def _asked(wait: Duration) -> Micros:
+def _checked_wait(wait: Duration) -> Micros:
     """A handler's wait; an invalid one becomes zero, since the attempt must be settled anyway."""
     try:
         return duration(wait, "after")

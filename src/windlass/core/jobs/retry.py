@@ -27,7 +27,7 @@ def _between(least: float, value: object, most: float) -> bool:
 
 
 def _length(value: Any) -> float | None:
-    """Seconds; None if it is no duration."""
+    """Seconds; None if it is not a duration."""
     try:
         return duration(value, "") / SECOND
     except InvalidTime:
@@ -229,7 +229,7 @@ _NO_POLICY = "no policy: give Exponential, Linear, Fixed, Steps or another Backo
 
 def _problem(error: object, policy: object) -> str | None:
     if not (isinstance(error, type) and issubclass(error, BaseException)):
-        return f"ByError: {error!r:.100} is no exception class"
+        return f"ByError: {error!r:.100} is not an exception class"
     if not _is_policy(policy):
         return f"ByError: {error.__name__} has {policy!r:.100}, which is {_NO_POLICY}"
     if isinstance(policy, _Policy) and vars(policy)["with_attempts"]:

@@ -74,7 +74,7 @@ class Cron(msgspec.Struct, frozen=True):
 def parse_cron(text: object, field: str = "cron") -> Cron:
     """Parse and check an expression; the error names the wrong part and its position."""
     if not isinstance(text, str):
-        raise InvalidTime(field, f"must be a text such as '0 9 * * 1-5', not {type(text).__name__}")
+        raise InvalidTime(field, f"must be text such as '0 9 * * 1-5', not {type(text).__name__}")
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise InvalidTime(field, f"must have at most {MAX_EXPRESSION_LENGTH} characters, not {len(text)}")
     if text.strip().startswith("@"):
@@ -85,8 +85,8 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
         count = "1 field" if len(words) == 1 else f"{len(words)} fields"
         raise InvalidTime(field, f"{shown(text)} has {count}, not 5 (from the minute) or 6 (seconds first)")
     for place, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
-        if not _is_sound(place, len(words), word[0]):
-            begin, end = _unsound(place, len(words), word)
+        if not _is_valid(place, len(words), word[0]):
+            begin, end = _invalid_span(place, len(words), word)
             hint = _hint(place, len(words), text[begin:end])
             problem = (
                 f"{shown(text)}: {shown(text[begin:end])} at position {begin + 1} is no {name} ({allowed}){hint}"
@@ -98,7 +98,7 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
         next(CronSim(minutes, _ANY_DAY))
     except (CronSimError, StopIteration):
         begin = words[-3].start()
-        problem = f"{shown(text)} never comes: there is no such day (position {begin + 1})"
+        problem = f"{shown(text)} never matches: there is no such day (position {begin + 1})"
         raise InvalidTime(field, problem, text=text, part=(begin, words[-2].end())) from None
     return Cron(text.strip(), minutes, tuple(sorted(seconds)))
 
@@ -109,7 +109,7 @@ def _shorthand(text: str, field: str) -> Cron:
     return Cron(text, SHORTHANDS[text.lower()])
 
 
-def _is_sound(place: int, count: int, word: str) -> bool:
+def _is_valid(place: int, count: int, word: str) -> bool:
     """Whether one field is valid, the others being `*`."""
     words = ["*"] * count
     words[place] = word
@@ -120,10 +120,10 @@ def _is_sound(place: int, count: int, word: str) -> bool:
     return word.isascii()
 
 
-def _unsound(place: int, count: int, word: re.Match[str]) -> tuple[int, int]:
+def _invalid_span(place: int, count: int, word: re.Match[str]) -> tuple[int, int]:
     """The span of the invalid part of a list; the whole field if each part alone is valid."""
     for part in _PART.finditer(word[0]):
-        if not _is_sound(place, count, part[0]):
+        if not _is_valid(place, count, part[0]):
             return word.start() + part.start(), word.start() + part.end()
     return word.span()
 
@@ -136,7 +136,7 @@ def _hint(place: int, count: int, part: str) -> str:
         return "; write * for any"
     if step.strip("0") == "" and step:
         return "; a step is 1 or more"
-    if len(ends) == 2 and all(end and _is_sound(place, count, end) for end in ends):
+    if len(ends) == 2 and all(end and _is_valid(place, count, end) for end in ends):
         return f"; a range goes up: {ends[0]} comes after {ends[1]}"
     return ""
 
@@ -151,7 +151,7 @@ def parse_zone(name: object, field: str = "tz") -> str:
         _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InvalidTime(
-            field, f"{shown(name)} is no time zone that is known here; one is 'Europe/Berlin'"
+            field, f"{shown(name)} is not a time zone that is known here; one is 'Europe/Berlin'"
         ) from None
     return name
 

@@ -116,11 +116,11 @@ def _of(name: str, rules: ScheduleRules, **fields: object) -> NewJob:
 
 def still_valid(found: Mapping[str, Schedule], firings: Sequence[Firing]) -> dict[str, Firing]:
     """The firings that may be applied, by name: those whose schedule has not changed since the decision."""
-    able: dict[str, Firing] = {}
+    valid: dict[str, Firing] = {}
     for each in firings:
-        if each.name not in able and _is_current(found.get(each.name), each):
-            able[each.name] = each
-    return able
+        if each.name not in valid and _is_current(found.get(each.name), each):
+            valid[each.name] = each
+    return valid
 
 
 def _is_current(schedule: Schedule | None, wanted: Firing) -> bool:

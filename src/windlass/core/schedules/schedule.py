@@ -88,7 +88,7 @@ class ScheduleRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule as people see it: an operator's changes override what the code declares."""
+    """A schedule as users see it: an operator's changes override what the code declares."""
 
     name: str
     declared: ScheduleSettings = ScheduleSettings()
@@ -157,7 +157,7 @@ def merge(declared: ScheduleSettings, changed: ScheduleSettings) -> ScheduleRule
     if job is None:
         raise InvalidOption("schedule", "needs a job to enqueue: task.job(...)")
     check_template(job)
-    held = {name: _said(changed, declared, name) for name in ("catch_up", "overlap", "jitter")}
+    held = {name: _effective(changed, declared, name) for name in ("catch_up", "overlap", "jitter")}
     return ScheduleRules(
         job=job,
         cron=times.cron,
@@ -170,7 +170,7 @@ def merge(declared: ScheduleSettings, changed: ScheduleSettings) -> ScheduleRule
 
 
 def settings(job: NewJob | None = None, **options: Unpack[ScheduleOptions]) -> ScheduleSettings:
-    """Settings as a program gives them, checked; None: not set."""
+    """Check the options and return them as settings; None: not set."""
     unknown = [name for name in options if name not in _CHECKS]
     if unknown:
         raise unknown_option(unknown[0], _CHECKS, "a setting of a schedule")
@@ -182,9 +182,9 @@ def settings(job: NewJob | None = None, **options: Unpack[ScheduleOptions]) -> S
     return ScheduleSettings(job=None if job is None else template(job), **found)
 
 
-def amended(before: ScheduleSettings, said: ScheduleSettings) -> ScheduleSettings:
-    """The operator's settings with these added or replaced."""
-    given = {name: value for name in said.__struct_fields__ if (value := getattr(said, name)) is not None}
+def amended(before: ScheduleSettings, added: ScheduleSettings) -> ScheduleSettings:
+    """The operator's settings with the given ones added or replaced."""
+    given = {name: value for name in added.__struct_fields__ if (value := getattr(added, name)) is not None}
     if given.keys() & {"cron", "every"}:
         given = {"cron": None, "every": None, **given}
     return msgspec.structs.replace(before, **given)
@@ -195,12 +195,12 @@ def without(before: ScheduleSettings, names: Iterable[str]) -> ScheduleSettings:
     chosen = tuple(names) or ScheduleSettings.__struct_fields__
     for name in chosen:
         if name not in ScheduleSettings.__struct_fields__:
-            there = ", ".join(ScheduleSettings.__struct_fields__)
-            raise InvalidOption("setting", f"{shown(name)} is not a setting of a schedule; there are {there}")
+            existing = ", ".join(ScheduleSettings.__struct_fields__)
+            raise InvalidOption("setting", f"{shown(name)} is not a setting of a schedule; there are {existing}")
     return msgspec.structs.replace(before, **dict.fromkeys(chosen))
 
 
-def _said(changed: ScheduleSettings, declared: ScheduleSettings, name: str) -> Any:
+def _effective(changed: ScheduleSettings, declared: ScheduleSettings, name: str) -> Any:
     value = getattr(changed, name)
     return getattr(declared, name) if value is None else value
 
@@ -244,7 +244,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 _OF_ONE_JOB = {
     "run_at": "the schedule determines when it runs",
     "delay": "the schedule determines when it runs; jitter= spreads the jobs",
-    "idempotency_key": "the job of a tick has a key of its own; overlap=False lets only one run at a time",
+    "idempotency_key": "each job of a schedule gets its own key; overlap=False lets only one run at a time",
     "expires_at": "give a length: expires=600",
     "parent": "jobs of a schedule have no parent",
     "parents": "jobs of a schedule have no parents",
@@ -263,7 +263,7 @@ _of_one_job, _bounded, _indexed = attrgetter(*_OF_ONE_JOB), attrgetter(*_BOUNDS)
 
 
 def template(job: object) -> NewJob:
-    """A program's job, as a template."""
+    """A job given by the app, as a template."""
     if not isinstance(job, NewJob):
         raise InvalidOption("job", f"is not a job but {type(job).__name__}; make it with task.job(...)")
     fields = {name: getattr(job, name) for name in NewJob.__struct_fields__}

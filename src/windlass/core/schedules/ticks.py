@@ -14,9 +14,9 @@ from windlass.core.moments import DAY, MAX_TIME, SECOND, Micros
 from windlass.core.schedules.cron import Cron, next_match
 
 LATE: Micros = 10 * SECOND
-"""An older tick was missed: no coordinator ran. A younger one is only late, and is run."""
+"""A tick that is overdue for longer was missed: no coordinator ran. Others are only late, and run."""
 MAX_AT_ONCE = 1000
-"""Ticks made up per firing; the rest follows with the next."""
+"""Ticks made up per firing; the rest follow with the next firing."""
 MAX_COUNTED = 100
 """Missed ticks are counted up to here."""
 _WINDOWS = (60 * SECOND, 3600 * SECOND, DAY, 31 * DAY, 366 * DAY, 9 * 366 * DAY)
@@ -51,7 +51,7 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
         return next_match(self.cron, self.zone, after)
 
     def last(self, upto: Micros, earliest: Micros) -> Micros | None:
-        """The last tick up to a moment, and not before the other one."""
+        """The last tick up to one moment, and not before another."""
         if self.every is not None:
             count = (upto - self.anchor) // self.every
             tick = self.anchor + count * self.every

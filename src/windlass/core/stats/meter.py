@@ -60,7 +60,7 @@ class Histogram(msgspec.Struct, frozen=True):
         return sum(self.bins.values())
 
     def quantile(self, share: float) -> float | None:
-        """The value below which this share of them lies, to a sixteenth; None if empty."""
+        """The value below which this share of them is, to within a sixteenth; None if empty."""
         wanted = min(max(1, math.ceil(share * self.count)), self.count)
         for number in sorted(self.bins):
             wanted -= self.bins[number]
@@ -143,7 +143,7 @@ class Recent(msgspec.Struct, frozen=True):
     now: Micros
     meters: tuple[Meter, ...]
     added_up: int = 0
-    """The number of meters in these sums; 0 if these are no sums."""
+    """The number of meters in these sums; 0 if these are not sums."""
 
     def since(self, length: Micros) -> "Recent":
         """Only the intervals that overlap the last `length`."""

@@ -101,9 +101,9 @@ class Rollup:
             place = each.queue, each.type
             self._added[place] = self._added[place].add(each) if place in self._added else each
 
-    def grown(self, there: Iterable[Meter]) -> list[Meter]:
+    def grown(self, stored: Iterable[Meter]) -> list[Meter]:
         """The meters with higher counts than the stored ones. One for ('', '') marks the step as made."""
-        known = {(each.queue, each.type): each.ended for each in there}
+        known = {(each.queue, each.type): each.ended for each in stored}
         folded = _folded(self._start, self._added, known.keys())
         return [each for each in folded if each.ended > known.get((each.queue, each.type), -1)]
 
@@ -116,15 +116,15 @@ def depths(start: Micros, counts: dict[str, dict[str, int]], oldest: dict[str, M
             whole[status] = whole.get(status, 0) + number
     alive = sorted(counts, key=lambda queue: (-_alive(counts[queue]), queue))[:MAX_QUEUES]
     return [
-        _look("", start, whole, max(oldest.values(), default=None)),
-        *(_look(queue, start, counts[queue], oldest.get(queue)) for queue in sorted(alive)),
+        _depth("", start, whole, max(oldest.values(), default=None)),
+        *(_depth(queue, start, counts[queue], oldest.get(queue)) for queue in sorted(alive)),
     ]
 
 
-def merged(hour: Micros, looks: Iterable[Depth]) -> list[Depth]:
+def merged(hour: Micros, observed: Iterable[Depth]) -> list[Depth]:
     """The observations of an hour as one for each queue; none if there was no observation."""
     found: dict[str, Depth] = {}
-    for each in looks:
+    for each in observed:
         found[each.queue] = _both(found[each.queue], each) if each.queue in found else each
     alive = sorted((queue for queue in found if queue), key=lambda queue: (-_alive(found[queue].jobs), queue))
     kept = sorted(alive[:MAX_QUEUES])
@@ -157,7 +157,7 @@ def _folded(start: Micros, added: dict[QueueAndType, Meter], known: Collection[Q
     return [total(*place, start, folded[place]) for place in sorted(folded)]
 
 
-def _look(queue: str, start: Micros, counted: dict[str, int], oldest: Micros | None) -> Depth:
+def _depth(queue: str, start: Micros, counted: dict[str, int], oldest: Micros | None) -> Depth:
     jobs = {status: number for status, number in counted.items() if number}
     return Depth(queue=queue, interval_start=start, jobs=jobs, max_jobs=jobs, oldest=oldest)
 

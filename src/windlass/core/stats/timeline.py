@@ -16,7 +16,7 @@ Times = Literal["both", "wait", "run", "none"]
 """Which times are read."""
 MINUTES_UP_TO: Micros = 12 * HOUR
 """A timeline of up to this length is by minutes unless hours are asked for."""
-_SETTLED: Micros = LAG + 5 * SECOND
+_MADE_WITHIN: Micros = LAG + 5 * SECOND
 """This long after its end a minute has been made, if a coordinator runs."""
 
 
@@ -31,7 +31,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True):
     times: Times = "both"
     """Histograms are most of a sample. "none": counts of attempts alone, also without depths."""
     by: By | None = None
-    """Of all queues and types, the samples of a step as one for each queue, for each type, or for all."""
+    """Without a queue or type: add up the samples of a step for each queue, for each type, or for all."""
 
     @property
     def depth_queue(self) -> str | None:
@@ -95,5 +95,5 @@ def sample_window(now: Micros, length: Micros, step: Micros | None, points: int 
     step = step or (MINUTE if length <= MINUTES_UP_TO else HOUR)
     steps = max(1, -(-length // step))
     width = step * -(-steps // min(points or steps, steps))
-    until = start_of(now - _SETTLED, step)
+    until = start_of(now - _MADE_WITHIN, step)
     return SampleQuery(step=step, since=until - -(-steps * step // width) * width, until=until), width

@@ -35,13 +35,13 @@ class TimelineBuilder:
     def add(self, read: Samples) -> None:
         """Add the samples of one query."""
         meters: dict[Micros, list[Meter]] = {}
-        looks: dict[Micros, list[Depth]] = {}
+        depths: dict[Micros, list[Depth]] = {}
         for meter in read.meters:
             meters.setdefault(self._begin(meter.interval_start), []).append(meter)
         for depth in read.depths:
-            looks.setdefault(self._begin(depth.interval_start), []).append(depth)
+            depths.setdefault(self._begin(depth.interval_start), []).append(depth)
         for at, measured in meters.items():
-            counted = looks.get(at, [])
+            counted = depths.get(at, [])
             part = self._sampled.setdefault(at, _Part(at))
             part.length += len({meter.interval_start for meter in measured}) * self._window.step
             part.observations += sum(depth.observations for depth in counted if not depth.queue)
@@ -95,8 +95,8 @@ class TimelineBuilder:
         idle = {at: track.point(part, _NOTHING) for at, part in self._sampled.items() if at not in track.points}
         points = [track.points.get(at) or idle.get(at) for at in begins]
         parts = self._sampled.values()
-        length, looks = sum(part.length for part in parts), sum(part.observations for part in parts)
-        whole = _Part(self._window.since, length, looks)
+        length, observations = sum(part.length for part in parts), sum(part.observations for part in parts)
+        whole = _Part(self._window.since, length, observations)
         return Series(whole=track.whole(whole) if parts else None, points=tuple(points))
 
     def _begin(self, start: Micros) -> Micros:
@@ -142,10 +142,10 @@ class _Track:
     def whole(self, part: _Part) -> Point:
         return self.point(part, *self._ever)
 
-    def point(self, part: _Part, meter: Meter, looks: tuple[Depth, ...] = ()) -> Point:
+    def point(self, part: _Part, meter: Meter, depths: tuple[Depth, ...] = ()) -> Point:
         """The point. A queue that is missing where jobs were counted had none."""
         looked = self._counted and part.observations > 0
-        depth = looks[0] if looks else _EMPTY
+        depth = depths[0] if depths else _EMPTY
         return Point(
             at=to_datetime(part.at),
             completed=meter.completed,
@@ -162,8 +162,8 @@ class _Track:
 def _joined(
     one: tuple[Meter, tuple[Depth, ...]], other: tuple[Meter, tuple[Depth, ...]]
 ) -> tuple[Meter, tuple[Depth, ...]]:
-    looks = one[1] + other[1]
-    return one[0].add(other[0]) if one[0] is not _NOTHING else other[0], tuple(merged(0, looks)) if looks else ()
+    depths = one[1] + other[1]
+    return one[0].add(other[0]) if one[0] is not _NOTHING else other[0], tuple(merged(0, depths)) if depths else ()
 
 
 def _sum(meters: list[Meter]) -> Meter:

@@ -39,7 +39,7 @@ def parse_networks(text: str, setting: str) -> tuple[Network, ...]:
         try:
             found.append(ipaddress.ip_network(part))
         except ValueError as error:
-            raise ConfigError(f"{setting}: {shown(part)} is no network such as 10.1.0.0/16: {error}") from None
+            raise ConfigError(f"{setting}: {shown(part)} is not a network such as 10.1.0.0/16: {error}") from None
     if len(found) > MAX_NETWORKS:
         raise ConfigError(f"{setting} has {len(found)} networks, the limit is {MAX_NETWORKS}")
     return tuple(found)

@@ -50,8 +50,8 @@ def delivery(name: str, webhook: StoredWebhook, id_: JobId, event: dict[str, Any
     )
 
 
-def told_by(payload: Any) -> tuple[str | None, str | None]:
-    """The event and the job in the payload of a delivery; None in one that another producer made without them."""
+def event_and_job(payload: Any) -> tuple[str | None, str | None]:
+    """The event and the job in the payload of a delivery; None if a producer made it without them."""
     event = _field(payload, "event")
     kind, job = _field(event, "type"), _field(_field(event, "data"), "job")
     return kind if isinstance(kind, str) else None, job if isinstance(job, str) else None

@@ -70,7 +70,7 @@ class StoredWebhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """A webhook in the store, with its secrets."""
 
     id: str
-    """New with each webhook: one that is added again under its old name has another."""
+    """Unique: a webhook that is added again under its old name gets another."""
     url: str
     settings: WebhookSettings
     secrets: tuple[Secret, ...]
@@ -92,7 +92,7 @@ class StoredWebhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
-    """A webhook as people see it: everything but its secrets."""
+    """A webhook as users see it: everything but its secrets."""
 
     name: str
     url: str
@@ -134,7 +134,7 @@ def check_url(url: object, allowed: Sequence[Network]) -> str:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-        (host or "").encode("idna")  # checked as it is resolved: no label is empty or too long
+        (host or "").encode("idna")  # as the resolver will: no label is empty or too long
     except ValueError as error:
         raise InvalidOption("url", f"cannot be read: {error}") from None
     if parts.scheme not in ("http", "https") or not host:

@@ -104,7 +104,7 @@ def _through_queue(facts: WhyFacts) -> _Span:
     likely, least, most = _ahead(facts)
     free = _free(facts)
     if most < free:
-        return _Span(PROMPT / 2, 0, PROMPT, "workers have slots free for it and for all before it")
+        return _Span(PROMPT / 2, 0, PROMPT, "workers have free slots for it and for all jobs before it")
     lately, just_now = facts.throughput.over(facts.now, LATELY), facts.throughput.over(facts.now, JUST_NOW)
     if lately.jobs == 0:
         return _Span(math.inf, 0, math.inf, "nothing of its queue ended in the last five minutes")
@@ -116,7 +116,7 @@ def _through_queue(facts: WhyFacts) -> _Span:
     if measured.guessed and (capacity := _capacity(facts)):
         rate, basis = (
             capacity,
-            f"its queue has just begun: by the slots at work and the usual time of type {facts.job.type}",
+            f"its queue has just started: from its busy slots and the usual duration of type {facts.job.type}",
         )
     fast = max(rate, lately.rate, facts.throughput.best()) * doubt
     slow = min(rate, just_now.rate, lately.rate) / doubt
@@ -220,9 +220,9 @@ def _tokens_come(facts: WhyFacts) -> float:
 def _basis(facts: WhyFacts, through: _Span, tokens: float) -> str:
     words = through.basis
     if _ahead(facts)[0] == math.inf:
-        words += "; more wait before it than are counted"
+        words += "; more jobs wait before it than are counted"
     if facts.job.status in (Status.SCHEDULED, Status.FAILED):
-        words += "; as if as many waited when it is due as wait now"
+        words += "; assuming that as many jobs wait when it is due as wait now"
     if tokens > facts.now + through.likely:
         words += "; its rate limit lets it start no sooner"
     return words

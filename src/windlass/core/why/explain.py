@@ -1,4 +1,4 @@
-"""Why a job does not run, how a running one does, or how it ended; never without an answer."""
+"""Why a job does not run, how it runs, or how it ended; there is always an answer."""
 
 from datetime import datetime
 
@@ -71,9 +71,9 @@ def _moment(micros: int | None) -> datetime | None:
     return None if micros is None else to_datetime(micros)
 
 
-OUTSTAYED = 3
+SLOW_FACTOR = 3
 """A job that runs this many times longer than 95 of 100 of its type is slow."""
-WORTH_SAYING: Micros = 10 * SECOND
+MIN_SLOW: Micros = 10 * SECOND
 """A job that has run for less than this is never slow."""
 
 
@@ -96,7 +96,7 @@ def _since(facts: WhyFacts) -> Reason:
         return Reason(code="running", text=f"{text}; nothing of its type ended in the last hour to compare with.")
     median, most = usual
     text += f"; its type usually takes {span(median)}, and 95 of 100 at most {span(most)}."
-    if ran < max(OUTSTAYED * most, WORTH_SAYING):
+    if ran < max(SLOW_FACTOR * most, MIN_SLOW):
         return Reason(code="running", text=text)
     limit = f" It may take {span(round(job.timeout * SECOND))}, then it is stopped." if job.timeout else ""
     return Reason(code="running_long", text=text + limit, do=f"to stop it: windlass jobs cancel {job.id}")
@@ -116,7 +116,7 @@ def _lapsed(facts: WhyFacts) -> list[Reason]:
         text = f"Its runner {job.worker} is gone; a coordinator puts the job back in a moment."
     else:
         text = f"The lease of its runner {job.worker} expired at {at(to_micros(job.lease_expires_at), now)}."
-    return [Reason(code="lease_over", text=text, do="if it stays so: windlass doctor")]
+    return [Reason(code="lease_over", text=text, do="if that does not pass: windlass doctor")]
 
 
 def _stopping(facts: WhyFacts) -> list[Reason]:

@@ -7,7 +7,7 @@ from windlass.core.why.facts import Count, WhyFacts
 from windlass.core.why.reason import Reason, at, listed, many
 
 
-def full_up(facts: WhyFacts) -> list[Reason]:
+def at_concurrency_limit(facts: WhyFacts) -> list[Reason]:
     """The reason if the queue runs as many jobs as its limit allows."""
     limit, running = facts.queue.rules.max_concurrency, facts.position.running
     if limit is None or running.jobs < limit:
@@ -27,7 +27,7 @@ def full_up(facts: WhyFacts) -> list[Reason]:
     ]
 
 
-def used_up(facts: WhyFacts) -> list[Reason]:
+def out_of_tokens(facts: WhyFacts) -> list[Reason]:
     """The reasons for rates without tokens for the job. A job that is not due costs tokens later."""
     job = facts.job
     if job.status in (Status.SCHEDULED, Status.FAILED):

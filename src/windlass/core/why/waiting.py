@@ -11,7 +11,7 @@ from windlass.core.moments import SECOND, Micros, to_micros
 from windlass.core.status import Status
 from windlass.core.why.estimate import Estimate
 from windlass.core.why.facts import MAX_TENANTS, Count, WhyFacts
-from windlass.core.why.limits import full_up, used_up
+from windlass.core.why.limits import at_concurrency_limit, out_of_tokens
 from windlass.core.why.reason import Reason, at, listed, many, short, span
 
 OVERDUE: Micros = 5 * SECOND
@@ -32,8 +32,8 @@ def waits(facts: WhyFacts, start: Estimate) -> list[Reason]:
         *_blocked(facts),
         *_paused(facts),
         *_no_worker(facts),
-        *full_up(facts),
-        *used_up(facts),
+        *at_concurrency_limit(facts),
+        *out_of_tokens(facts),
         *_behind(facts),
     ]
     head = [each for each in found[:1] if each.until is not None and to_micros(each.until) > facts.now + SOON]
@@ -119,7 +119,7 @@ def _waiting_for_parents(facts: WhyFacts) -> Reason:
         do = "the process that enqueued them may have died halfway: enqueue all of them again, with the same ids"
         return Reason(code="awaits_parent", text=text, do=do, jobs=job.parents[:1], count=len(job.parents))
     if not left:
-        return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
+        return Reason(code="awaits_parent", text="What it waited for has completed: it becomes due in a moment.")
     rest = len(job.parents) - len(facts.parents)
     how = "end" if ends_in_meta(job.meta) else "complete"
     text = f"It waits for {listed(left, now, Count(len(left) + rest))} to {how}."
@@ -138,7 +138,7 @@ def _waiting_for_key(facts: WhyFacts) -> Reason:
     before = (
         f" {many(place.ahead_for_key, 'job is', 'jobs are')} before it."
         if place.ahead_for_key.jobs
-        else " It is the next."
+        else " It is next."
     )
     ids = tuple(each.id for each in facts.holders)
     if not ids and not place.slots.jobs:
@@ -229,12 +229,12 @@ def _next(facts: WhyFacts) -> Reason:
     workers = facts.workers
     if workers.busy >= workers.slots:
         all_slots = f"all {workers.slots:,} of {_workers(workers.able)}"
-        text = f"It is the next, and waits for a free slot: {all_slots} are in use."
+        text = f"It is next, and waits for a free slot: {all_slots} are in use."
         return Reason(code="workers_busy", text=text, do="start more workers, or give them more --concurrency")
     waited = facts.now - to_micros(facts.job.updated_at)
     if waited < OVERDUE:
         return Reason(code="next", text="Nothing delays it: a worker claims it next.")
-    text = f"It is the next, workers are free, and yet it has not been claimed for {span(waited)}."
+    text = f"It is next and workers are free, yet it has not been claimed for {span(waited)}."
     return Reason(code="next", text=text, do="windlass doctor")
 
 
@@ -253,7 +253,7 @@ def _closed(facts: WhyFacts) -> list[Reason]:
     if not facts.queue.closed:
         return []
     name = facts.queue.name
-    text = f"Queue {name} takes no new jobs; that does not hold this one, which is there already."
+    text = f"Queue {name} takes no new jobs; that does not affect this one, which is there already."
     return [Reason(code="closed", text=text, do=f"windlass queues open {name}")]
 
 

@@ -10,7 +10,7 @@ from windlass.core.jobs.job import Job, JobError
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
-from windlass.core.webhooks.delivery import told_by
+from windlass.core.webhooks.delivery import event_and_job
 from windlass.core.webhooks.webhook import DEFAULT_ATTEMPTS, DEFAULT_TIMEOUT, ENDS, Webhook
 from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
@@ -148,7 +148,7 @@ async def list_deliveries(call: Call) -> Answer:
 
 
 def _delivery(job: Job) -> Delivery:
-    event, about = told_by(job.payload)
+    event, about = event_and_job(job.payload)
     status = job.result.get("status") if isinstance(job.result, dict) else None
     return Delivery(
         id=job.id,

@@ -259,7 +259,7 @@ class PostgresSignals(Role):
 
     @property
     def outage(self) -> str | None:
-        return self._hints.silence
+        return self._hints.outage
 
     async def wait(self, cursor: int, seconds: float) -> bool:
         return await self._hints.wait_for_work(self._rate_waits, cursor, seconds)
@@ -267,8 +267,8 @@ class PostgresSignals(Role):
     async def has_work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         return await self._access.read(lambda db: has_work(db, queues, types, self._rate_waits))
 
-    def watch_completions(self, tell: OnEnded) -> PostgresCompletionWatcher:
-        return PostgresCompletionWatcher(self._access.server, tell)
+    def watch_completions(self, on_ended: OnEnded) -> PostgresCompletionWatcher:
+        return PostgresCompletionWatcher(self._access.server, on_ended)
 
 
 class PostgresStats(Role, StatsVerbs):

@@ -30,7 +30,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Verb = Callable[Concatenate[Access, P], Awaitable[T]]
 
-NO_TRANSACTION = "is of no use here: Redis has no transaction that could hold a caller's own writes and jobs"
+NO_TRANSACTION = "cannot be used here: Redis has no transaction that could hold a caller's own writes and jobs"
 
 
 class Role:
@@ -132,7 +132,7 @@ class RedisOperator(Role):
     ended = verb(ended.ended)
     counts = verb(read_jobs.counts)
     list = verb(read_jobs.list_jobs)
-    why_facts = verb(why_facts.circumstances)
+    why_facts = verb(why_facts.why_facts)
 
 
 class RedisQueues(Role):
@@ -232,10 +232,10 @@ class RedisSignals(Role):
 
     @property
     def outage(self) -> str | None:
-        return self._hints.silence
+        return self._hints.outage
 
     def subscribe(self, queues: Sequence[str]) -> None:
-        self._hints.attend(queues)
+        self._hints.subscribe(queues)
 
     def wake(self) -> None:
         self._hints.notify()
@@ -246,8 +246,8 @@ class RedisSignals(Role):
     async def wait(self, cursor: int, seconds: float) -> bool:
         return await self._hints.wait_for_work(self._access.server.claim_memory.rate_waits, cursor, seconds)
 
-    def watch_completions(self, tell: OnEnded) -> RedisCompletionWatcher:
-        return RedisCompletionWatcher(self._access.server, tell)
+    def watch_completions(self, on_ended: OnEnded) -> RedisCompletionWatcher:
+        return RedisCompletionWatcher(self._access.server, on_ended)
 
     has_work = verb(claim.has_work)
 

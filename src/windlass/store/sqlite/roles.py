@@ -200,8 +200,8 @@ class SqliteSignals(Role):
     async def has_work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         return await self._access.read(lambda db: has_work(db, queues, types, self._memory))
 
-    def watch_completions(self, tell: OnEnded) -> SqliteCompletionWatcher:
-        return SqliteCompletionWatcher(self._access, tell)
+    def watch_completions(self, on_ended: OnEnded) -> SqliteCompletionWatcher:
+        return SqliteCompletionWatcher(self._access, on_ended)
 
 
 class SqliteStats(Role, StatsVerbs):

@@ -54,7 +54,7 @@ class Hints(HintWaiters):
         self._tasks: set[asyncio.Task[None]] = set()
         self._queues: frozenset[str] | None = None
         self._test_arrived = asyncio.Event()
-        self.silence: str | None = None if server.notifies else why_no_hints(server.address)
+        self.outage: str | None = None if server.notifies else why_no_hints(server.address)
         """Why no notification arrives here; None: one did, or it was not tried."""
         server.on_loop_end = self._on_loop_end
         if listening and server.notifies:
@@ -145,20 +145,20 @@ class Hints(HintWaiters):
     async def _listen(self, session: Session) -> None:
         """Listen, and test with a message to this connection whether that works."""
         if session.pooled:
-            self.silence = "a pooler is in between, which passes on none"
+            self.outage = "a pooler is in between, which passes on none"
             return
         if not self._server.notifies:
-            self.silence = NOT_ACCEPTED
+            self.outage = NOT_ACCEPTED
             return
         self._test_arrived.clear()
         await session.connection.add_listener(self._channel, self._on_notice)
         await session.connection.fetch("SELECT pg_notify($1, $2)", self._channel, PROBE)
-        self.silence = None
+        self.outage = None
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 await self._test_arrived.wait()
         except TimeoutError:
-            self.silence = "something between here and the server swallows them"
+            self.outage = "something between here and the server swallows them"
         self.notify()  # hints that were sent before
 
     def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:

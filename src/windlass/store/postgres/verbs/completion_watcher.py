@@ -30,9 +30,9 @@ LASTS = DAY
 class PostgresCompletionWatcher:
     """One connection that listens, and the waits written through it."""
 
-    def __init__(self, server: Server, tell: OnEnded) -> None:
+    def __init__(self, server: Server, on_ended: OnEnded) -> None:
         self._server = server
-        self._tell = tell
+        self._on_ended = on_ended
         self._channel = f"windlass.{secrets.token_hex(12)}"
         self._watched: set[JobId] = set()
         self._written: set[JobId] = set()
@@ -42,9 +42,9 @@ class PostgresCompletionWatcher:
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._listened = False
-        self.silence: str | None = "it does not listen yet"
+        self.outage: str | None = "it does not listen yet"
         if not server.notifies:
-            self.silence = why_no_hints(server.address)
+            self.outage = why_no_hints(server.address)
 
     def watch(self, job: JobId, queue: str) -> None:
         if job in self._watched or not self._server.notifies:
@@ -72,12 +72,10 @@ class PostgresCompletionWatcher:
             try:
                 await self._listen()
             except (*TROUBLE, WindlassError) as error:
-                self.silence = str(
-                    error if isinstance(error, WindlassError) else translate(error, self._server.shown)
-                )
+                self.outage = str(error if isinstance(error, WindlassError) else translate(error, self._server.shown))
             pause = FIRST_PAUSE if self._listened else min(2 * pause, MAX_PAUSE)
             await asyncio.sleep(pause)
-        self.silence = "a pooler is in between, which passes on none"
+        self.outage = "a pooler is in between, which passes on none"
 
     async def _listen(self) -> None:
         """Until the connection is lost."""
@@ -114,8 +112,8 @@ class PostgresCompletionWatcher:
                 await db.rows("watch_results", {"ids": fresh, "channel": self._channel, "length": LASTS})
                 self._written.update(fresh)
                 self._stored.update(fresh)  # again: a notification of the previous row may have come meanwhile
-                self.silence, self._listened = None, True
-                self._tell(fresh)
+                self.outage, self._listened = None, True
+                self._on_ended(fresh)
             if given_up := sorted(self._stored - self._watched):
                 self._written.difference_update(given_up)
                 await db.rows("unwatch_results", {"ids": given_up, "channel": self._channel})
@@ -129,7 +127,7 @@ class PostgresCompletionWatcher:
         self._stored.discard(job)
         if job in self._watched:
             self._watched.discard(job)
-            self._tell((job,))
+            self._on_ended((job,))
 
     async def _on_loop_end(self, session: Session) -> None:
         """Delete the rows; what is left expires."""

@@ -11,7 +11,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.address import Kind
 from windlass.store.redis.connection.driver import Word
 from windlass.store.redis.connection.errors import DRIVER_ERRORS, QueueErrors, is_from_script, is_lost, translate
-from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.failpoints import as_verb
 from windlass.store.redis.connection.inspection import inspect_servers
 from windlass.store.redis.connection.server import Server
 from windlass.store.redis.connection.server_watch import emptied, queues_lost, too_new
@@ -26,7 +26,7 @@ NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
 
 
 class Access:
-    """The server with a deadline of its own."""
+    """Calls to the server, each with a deadline."""
 
     def __init__(self, server: Server, deadline: float | None, *, patient: bool = True) -> None:
         """`patient`: wait for an absent server of a cluster; periodic work does not."""
@@ -42,17 +42,17 @@ class Access:
         return self.server.address.kind is Kind.CLUSTER
 
     def background(self, seconds: float | None = None) -> "Access":
-        """The same for periodic work on all queues: an unreachable one does not hold up others."""
+        """The same for periodic work on all queues: an unreachable queue does not delay the others."""
         if not self.clustered:
             return self
         return Access(self.server, min(self.seconds, seconds or self.seconds), patient=False)
 
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        """One script for one queue. A new queue is created, or the reply is None: as the script's header says."""
+        """Call a script for one queue. As its header says, a missing queue is created or the reply is None."""
         await self.ensure_open()
         call = self.server.to_call(self.server.script(name), queue, request, blobs)
-        # Taken before the call: another thread may create the queue meanwhile.
-        stood = self.server.known_queues.intersection([queue])
+        # Read before the call: another thread may create the queue meanwhile.
+        known = self.server.known_queues.intersection([queue])
         try:
             reply = await self.server.wire.call(call, self.seconds, patient=self.patient)
         except TimeoutError as error:
@@ -64,23 +64,23 @@ class Access:
             self.server.known_queues.add(queue)
             self.changed = self.changed or call.script.writes
             return reply
-        await self._check_missing([queue], stood)
+        await self._check_missing([queue], known)
         if not call.script.creates_queue:
             return None
         await self.open_queues([queue])
         return await self._one(call)
 
     async def call_queues(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-        """One script for several queues: request and blobs of each. Raises the first error."""
-        replies = await self._answers(name, requests)
+        """Call a script for several queues, each with its request and blobs. Raises the first error."""
+        replies = await self._replies(name, requests)
         for reply in replies.values():
             if isinstance(reply, Exception):
                 raise self._translate(reply, among=replies.values()) from reply
         return replies
 
     async def call_each(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-        """The same, each on its own: a failed call has its error in the place of the reply."""
-        replies = await self._answers(name, requests)
+        """The same, but a failed call does not affect the others: its error is in the place of its reply."""
+        replies = await self._replies(name, requests)
         return {
             queue: self._translate(each) if isinstance(each, Exception) else each for queue, each in replies.items()
         }
@@ -95,16 +95,16 @@ class Access:
         troubles = QueueErrors(reply for reply in replies.values() if isinstance(reply, StoreUnavailable))
         return {q: reply for q, reply in replies.items() if not isinstance(reply, StoreUnavailable)}, troubles
 
-    async def _answers(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    async def _replies(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         if not requests:
             return {}
         await self.ensure_open()
         wanted = self.server.script(name)
-        stood = self.server.known_queues.intersection(requests)
+        known = self.server.known_queues.intersection(requests)
         replies = await self._send(wanted, requests)
         new = [queue for queue, reply in replies.items() if _has_code(reply, NEW_QUEUE)]
         try:
-            await self._check_missing(new, stood)
+            await self._check_missing(new, known)
             if new and not wanted.creates_queue:
                 replies = {queue: reply for queue, reply in replies.items() if queue not in new}
             elif new:
@@ -122,17 +122,17 @@ class Access:
         return replies
 
     async def call_global(self, name: str, request: Any, *blobs: bytes) -> Any:
-        """One script on what belongs to no queue."""
+        """Call a script on the global keys."""
         await self.ensure_open()
         return await self._one(self.server.to_call(self.server.script(name), "", request, blobs))
 
     async def command(self, name: str, key: str, *words: Word) -> Any:
-        """One plain command on what belongs to no queue; `key` as in keys.py."""
+        """Send a plain command for a global key; `key` is its name in keys.py."""
         await self.ensure_open()
         return await self._command(name, *self.server.keys.global_keys((key,)), *words)
 
     async def queue_names(self) -> list[str]:
-        """Every queue that there is."""
+        """The names of all queues."""
         return sorted(name.decode() for name in await self.command("SMEMBERS", "queues"))
 
     async def now(self) -> int:
@@ -144,11 +144,11 @@ class Access:
 
     async def open_queues(self, names: Iterable[str]) -> None:
         """Create queues. Their names are stored first, so that no queue has jobs and no name."""
-        with naming(self.server.failpoint_wire, "open_queue"):
+        with as_verb(self.server.failpoint_wire, "open_queue"):
             await self._open_queues(list(names))
 
     async def _open_queues(self, names: Sequence[str]) -> None:
-        # By a script: a plain SADD is refused by a server at its memory limit, and with it whatever frees memory.
+        # By a script: at its memory limit a server refuses a plain SADD, and so every call that would free memory.
         await self.call_global("add_queue_names", ("queues", list(names)))
         fresh = {name: kept_settings(Queue(name=name)).items() for name in names}
         requests = {name: ([each for pair in pairs for each in pair],) for name, pairs in fresh.items()}
@@ -156,8 +156,8 @@ class Access:
             if isinstance(reply, Exception):
                 raise self._translate(reply) from reply
 
-    async def _check_missing(self, queues: Sequence[str], stood: set[str]) -> None:
-        """Raise if the store was emptied, or a missing queue is lost; those in `stood` existed before the call.
+    async def _check_missing(self, queues: Sequence[str], known: set[str]) -> None:
+        """Raise if the store was emptied, or a missing queue is lost; `known` are those that existed before the call.
 
         In a cluster one server can lose its keys alone. That is reported once.
         """
@@ -165,7 +165,7 @@ class Access:
             return
         if await self.command("HGET", "meta", "store") != (self.server.store_id or "").encode():
             raise emptied(self.server.shown)
-        lost = sorted(stood.intersection(queues))
+        lost = sorted(known.intersection(queues))
         self.server.known_queues.difference_update(lost)
         if lost:
             raise queues_lost(self.server.shown, lost)
@@ -180,7 +180,7 @@ class Access:
         server.watch.check()
         if server.store_id is None:
             try:
-                with naming(server.failpoint_wire, "migrate"):
+                with as_verb(server.failpoint_wire, "migrate"):
                     await self._identify()
             except StoreUnavailable as error:
                 error.maybe_done = False  # the call itself was not sent
@@ -190,7 +190,7 @@ class Access:
         server = self.server
         (key,) = server.keys.global_keys(("meta",))
         store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
-        if store_id is None:  # else nothing is written: a full server can still be read
+        if store_id is None:  # else write nothing, so that a full server can be read
             await self._command("HSETNX", key, "store", token_hex(8))
             store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
         found = read_version(*version)
@@ -212,11 +212,11 @@ class Access:
             seen = await inspect_servers(server, min(self.seconds, MAX_INSPECTION))
         except DRIVER_ERRORS as error:
             raise self._translate(error, unsent=True) from error
-        if (objection := seen.rights.objection(server.keys.prefix)) is not None:
+        if (why := seen.rights.why_refused(server.keys.prefix)) is not None:
             server.script_stopped = True
-            server.watch.see(seen.infos, StoreUnavailable(f"{server.shown}: {objection}", lasting=True))
+            server.watch.update(seen.infos, StoreUnavailable(f"{server.shown}: {why}", lasting=True))
             return
-        server.watch.remark(seen.rights.remark(server.keys.prefix))
+        server.watch.log_once(seen.rights.warning(server.keys.prefix))
         refusal: StoreUnavailable | None = None
         if seen.store is not None:
             store_id, version = seen.store
@@ -224,7 +224,7 @@ class Access:
                 refusal = emptied(server.shown)
             elif not version.fits():
                 refusal = too_new(server.shown, version.number, VERSION)
-        server.watch.see(seen.infos, refusal)
+        server.watch.update(seen.infos, refusal)
         if seen.store and refusal is None and server.store_id is not None and server.address.kind is not Kind.SERVER:
             await self._restore_queue_names()
 
@@ -255,7 +255,7 @@ class Access:
         return reply
 
     async def _translated(self, sent: Awaitable[Any]) -> Any:
-        """The reply; errors of the driver become ours."""
+        """The reply; errors of the driver are translated."""
         try:
             return await sent
         except TimeoutError as error:
@@ -267,18 +267,18 @@ class Access:
         return StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s", maybe_done=True)
 
     def _translate(self, error: Exception, among: Iterable[Any] = (), *, unsent: bool = False) -> StoreUnavailable:
-        """`among` are the answers to what was asked at the same time; `unsent`: it was only looked."""
+        """Our error for one of the driver; `among`: all replies of the call; `unsent`: it changed nothing."""
         if _has_code(error, EMPTIED):
             return emptied(self.server.shown)
-        said = translate(error, self.server.shown)
-        if is_from_script(error) and said.maybe_done:
+        translated = translate(error, self.server.shown)
+        if is_from_script(error) and translated.maybe_done:
             self.server.watch.check_now()
             self.server.script_stopped = True
         elif is_lost(error) or is_from_script(error) or _has_code(error, REFUSED):
             self.server.watch.check_soon()
         done = any(_may_be_done(reply) for reply in among)
-        said.maybe_done = (said.maybe_done or done) and not unsent
-        return said
+        translated.maybe_done = (translated.maybe_done or done) and not unsent
+        return translated
 
 
 def _may_be_done(reply: Any) -> bool:

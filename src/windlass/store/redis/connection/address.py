@@ -1,4 +1,4 @@
-"""redis://host:port/db and its relatives, and their options.
+"""Addresses of Redis servers, and their options.
 
 redis://user:password@host:6379/0               one server; rediss:// with TLS
 unix:///run/redis/redis.sock                    the same, on this machine
@@ -64,7 +64,7 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """By the second word of its scheme."""
+        """By the part of the scheme after the +."""
         word = self.dsn.partition(":")[0].partition("+")[2]
         return Kind[word.upper()] if word else Kind.SERVER
 
@@ -101,7 +101,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def parse_address(url: str, shown: str) -> Address:
-    """The address, or everything that is wrong with it; `shown` is how it may be called in an error."""
+    """The address; raises ConfigError with everything that is wrong with it. `shown` names it in errors."""
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     problems = []
@@ -147,9 +147,9 @@ def _wrong_place(url: str) -> list[str]:
     if parts.scheme == "unix":
         return problems if parts.path else [*problems, "names no socket; write unix:///path/to/redis.sock"]
     if not all(_is_host(host) for host in hosts):
-        problems.append("hosts are written host or host:port (a number to 65535), several with commas between them")
+        problems.append("write a host as host or host:port (a number up to 65535), several separated by commas")
     if len(hosts) > 1 and not kind:
-        problems.append("several hosts are a redis+cluster:// or a redis+sentinel://; redis:// has one")
+        problems.append("several hosts need redis+cluster:// or redis+sentinel://; redis:// has one host")
     if kind == "sentinel":
         if not way[0]:
             problems.append("names no service; write redis+sentinel://host1,host2,host3/service")
@@ -157,7 +157,7 @@ def _wrong_place(url: str) -> list[str]:
     if len(way) > 1 or (way[0] and not way[0].isdecimal()):
         problems.append(f"a database of Redis is a number, not {'/'.join(way)!r}")
     elif kind == "cluster" and way[0] not in ("", "0"):
-        problems.append("a cluster has no databases but 0")
+        problems.append("a cluster has only database 0")
     return problems
 
 
@@ -169,7 +169,7 @@ def _is_host(host: str) -> bool:
 
 
 def _host(text: str, port: int) -> tuple[str, int]:
-    """Also [::1]:6379."""
+    """Host and port of a text, which may be [::1]:6379."""
     parts = urlsplit(f"//{text}")
     return parts.hostname or "", parts.port or port
 

@@ -25,7 +25,7 @@ Node = tuple[str, int]
 
 FIRST_PAUSE, MAX_PAUSE = 0.1, 2.0
 PROBE_SECONDS = 1.0
-"""How long a node that was away may take to answer a PING."""
+"""Timeout in seconds of a PING to a node that was away."""
 
 
 class _Absence(msgspec.Struct):
@@ -34,7 +34,7 @@ class _Absence(msgspec.Struct):
 
 
 class AbsentNodes:
-    """The nodes that did not answer when they were last asked."""
+    """The nodes that did not answer the last call."""
 
     def __init__(self) -> None:
         self._nodes: dict[Node, _Absence] = {}
@@ -43,7 +43,7 @@ class AbsentNodes:
         return node in self._nodes
 
     def note(self, node: Node) -> None:
-        """It did not answer."""
+        """The node did not answer."""
         known = self._nodes.get(node)
         pause = FIRST_PAUSE if known is None else min(2 * known.pause, MAX_PAUSE)
         self._nodes[node] = _Absence(pause, time.monotonic() + pause)
@@ -62,9 +62,9 @@ class AbsentNodes:
 
 
 MAP_SECONDS = 2.0
-"""Seconds that a node has to send the map of hash slots."""
-HASTY_SECONDS = 3.0
-"""Seconds that a node has to answer a call that is not patient."""
+"""Timeout in seconds for reading the map of hash slots from a node."""
+IMPATIENT_SECONDS = 3.0
+"""Timeout in seconds of a call that is not patient."""
 
 
 class ClusterWire(RetryingWire):
@@ -72,7 +72,7 @@ class ClusterWire(RetryingWire):
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._lines: dict[Node, ServerWire] = {}
+        self._wires: dict[Node, ServerWire] = {}
         self._map: list[tuple[int, int, Node]] = []
         """First and last hash slot, and their node; empty: unknown or outdated."""
         self._away = AbsentNodes()
@@ -80,15 +80,15 @@ class ClusterWire(RetryingWire):
 
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
         """A call that is not patient does not wait for an absent node to return or be replaced."""
-        return await super().calls(calls, seconds if patient else min(seconds, HASTY_SECONDS), patient=patient)
+        return await super().calls(calls, seconds if patient else min(seconds, IMPATIENT_SECONDS), patient=patient)
 
     async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
-        seconds = seconds if patient else min(seconds, HASTY_SECONDS)
+        seconds = seconds if patient else min(seconds, IMPATIENT_SECONDS)
         return await super().command(*words, seconds=seconds, patient=patient)
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         self._map = []
-        await self._learn(seconds)
+        await self._read_map(seconds)
         nodes = {node: None for _, _, node in self._map}
         return await _all([self._answer(node, words, seconds) for node in nodes])
 
@@ -99,19 +99,19 @@ class ClusterWire(RetryingWire):
     async def close(self) -> None:
         for probe in list(self._probes):
             probe.cancel()
-        for wire in self._lines.values():
+        for wire in self._wires.values():
             await wire.close()
 
     async def _answer(self, node: Node, words: tuple[Word, ...], seconds: float) -> Any:
         try:
-            await self._check_there(node)
-            return await self._line(node).command(*words, seconds=seconds)
+            await self._check_reachable(node)
+            return await self._wire_to(node).command(*words, seconds=seconds)
         except DRIVER_ERRORS as error:
-            self._notice(node, error)
+            self._note_error(node, error)
             return error
 
     async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        """Calls for one node go in one trip."""
+        """Calls for one node are sent in one round trip."""
         replies: list[Any] = [None] * len(calls)
         places: dict[Node, list[int]] = defaultdict(list)
         for i, call in enumerate(calls):
@@ -119,9 +119,9 @@ class ClusterWire(RetryingWire):
                 places[await self._owner(call.keys[0], seconds)].append(i)
             except DRIVER_ERRORS as error:
                 replies[i] = error  # other calls may be executed
-        trips = [self._trip(node, [calls[i] for i in those], seconds) for node, those in places.items()]
-        for (node, those), answers in zip(places.items(), await _all(trips), strict=True):
-            for i, answer in zip(those, answers, strict=True):
+        trips = [self._send(node, [calls[i] for i in those], seconds) for node, those in places.items()]
+        for (node, those), found in zip(places.items(), await _all(trips), strict=True):
+            for i, answer in zip(those, found, strict=True):
                 replies[i] = await self._redirected(calls[i], answer, node, seconds)
         return replies
 
@@ -132,18 +132,18 @@ class ClusterWire(RetryingWire):
             raise reply
         return reply
 
-    async def _trip(self, node: Node, calls: Sequence[Call], seconds: float) -> list[Any]:
+    async def _send(self, node: Node, calls: Sequence[Call], seconds: float) -> list[Any]:
         try:
-            await self._check_there(node)
-            replies = await self._line(node).calls(calls, seconds)
+            await self._check_reachable(node)
+            replies = await self._wire_to(node).calls(calls, seconds)
         except DRIVER_ERRORS as error:
             replies = [error] * len(calls)
         for reply in replies:
             if isinstance(reply, Exception):
-                self._notice(node, reply)
+                self._note_error(node, reply)
         return replies
 
-    async def _check_there(self, node: Node) -> None:
+    async def _check_reachable(self, node: Node) -> None:
         """Raise if the node is away; one caller at a time probes it."""
         if node not in self._away:
             return
@@ -162,7 +162,7 @@ class ClusterWire(RetryingWire):
         """Ask an absent node again. The map is dropped: another node may have its hash slots by now."""
         self._map = []
         try:
-            await self._line(node).command("PING", seconds=PROBE_SECONDS)
+            await self._wire_to(node).command("PING", seconds=PROBE_SECONDS)
         except (TimeoutError, *DRIVER_ERRORS) as error:
             if _is_unreachable(error):
                 self._away.note(node)
@@ -179,11 +179,11 @@ class ClusterWire(RetryingWire):
         if isinstance(reply, MovedError):
             self._map = []
             with contextlib.suppress(*DRIVER_ERRORS):  # the map is read again by the next call
-                await self._learn(seconds, (reply.host or node[0], reply.port))
+                await self._read_map(seconds, (reply.host or node[0], reply.port))
             return reply
         if not isinstance(reply, AskError):
             return reply
-        wire = self._line((reply.host or node[0], reply.port))
+        wire = self._wire_to((reply.host or node[0], reply.port))
         try:
             if isinstance(what, Call):
                 return (await wire.replicated([("ASKING",), what.by_text], seconds))[1]
@@ -191,19 +191,19 @@ class ClusterWire(RetryingWire):
         except DRIVER_ERRORS as error:
             return error
 
-    def _notice(self, node: Node, error: Exception) -> None:
+    def _note_error(self, node: Node, error: Exception) -> None:
         if _is_unreachable(error) and node not in self._away:
             self._away.note(node)
         if is_lost(error):
             self._map = []
 
-    def _line(self, node: Node) -> ServerWire:
-        if node not in self._lines:
-            self._lines[node] = ServerWire(self._address.at(*node), self._address.replicas)
-        return self._lines[node]
+    def _wire_to(self, node: Node) -> ServerWire:
+        if node not in self._wires:
+            self._wires[node] = ServerWire(self._address.at(*node), self._address.replicas)
+        return self._wires[node]
 
     async def _owner(self, key: str, seconds: float) -> Node:
-        await self._learn(seconds)
+        await self._read_map(seconds)
         slot = key_slot(key.encode())
         for first, last, node in self._map:
             if first <= slot <= last:
@@ -211,17 +211,17 @@ class ClusterWire(RetryingWire):
         self._map = []
         raise ClusterDownError(f"CLUSTERDOWN no node has slot {slot}")
 
-    async def _learn(self, seconds: float, first: Node | None = None) -> None:
+    async def _read_map(self, seconds: float, first: Node | None = None) -> None:
         """Read the map of hash slots from the first known or named node that sends it."""
         if self._map:
             return
         trouble: Exception | None = None
-        known = dict.fromkeys([*([first] if first else []), *self._lines, *self._address.hosts])
+        known = dict.fromkeys([*([first] if first else []), *self._wires, *self._address.hosts])
         for node in sorted(known, key=self._away.__contains__):
             try:
-                slots = await self._line(node).command("CLUSTER", "SLOTS", seconds=min(seconds, MAP_SECONDS))
+                slots = await self._wire_to(node).command("CLUSTER", "SLOTS", seconds=min(seconds, MAP_SECONDS))
             except DRIVER_ERRORS as error:
-                self._notice(node, error)
+                self._note_error(node, error)
                 trouble = error
                 continue
             if slots:

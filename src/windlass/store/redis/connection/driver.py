@@ -20,7 +20,7 @@ class Unsent(Disconnected):
 
 
 def as_connection_error(error: Exception) -> Exception:
-    """What a loop raises for a closed transport, as the driver's own error; any other error as it is."""
+    """The error of an event loop for a closed transport, as the driver's own; any other error unchanged."""
     return Disconnected(f"{CLOSED}: {error}") if isinstance(error, RuntimeError) else error
 
 
@@ -34,7 +34,7 @@ def connection_errors() -> Iterator[None]:
 
 
 async def connect(connection: AbstractConnection) -> None:
-    """Connect and greet. What ends the connection before that is done has no effect, and is `Unsent`."""
+    """Connect and greet. An error before that is done is `Unsent`, since nothing was executed."""
     try:
         with connection_errors():
             await connection.connect()
@@ -54,7 +54,7 @@ async def write(connection: AbstractConnection, words: bytes) -> None:
 
 
 async def disconnect(connection: AbstractConnection, *, nowait: bool = False) -> None:
-    """Close; no-op if it is closed."""
+    """Close the connection; no-op if it is closed."""
     with contextlib.suppress(Disconnected), connection_errors():
         await connection.disconnect(nowait=nowait)
 
@@ -67,7 +67,7 @@ def is_closed(connection: AbstractConnection) -> bool:
 
 
 def abort(connection: AbstractConnection) -> None:
-    """Close without writing what is buffered."""
+    """Close the connection and discard what is buffered."""
     if connection._writer is not None:
         connection._writer.transport.abort()
 
@@ -78,5 +78,5 @@ _pack: Any = hiredis.pack_command
 
 
 def packed(commands: Sequence[tuple[Word, ...]]) -> bytes:
-    """All commands as bytes, for one write."""
+    """The bytes of all commands, for one write."""
     return b"".join([_pack(words) for words in commands])

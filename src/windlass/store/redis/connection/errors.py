@@ -19,7 +19,7 @@ class NotReplicated(RedisError):
 
 
 class QueueErrors(list[StoreUnavailable]):
-    """Errors of queues that could not be reached: they hold up no others, and are raised at the end."""
+    """Errors of queues that could not be reached, to be raised after the others were handled."""
 
     @contextlib.contextmanager
     def collected(self) -> Iterator[None]:
@@ -44,12 +44,12 @@ _PASSING = {
     "NOREPLICAS": "the server has fewer good replicas than min-replicas-to-write",
     "OOM": "the server's memory is full; raise maxmemory, or let workers finish and remove jobs",
     "READONLY": "this is a replica; name the master, or use redis+sentinel:// or redis+cluster://",
-    "TRYAGAIN": "a slot of the cluster is being moved",
+    "TRYAGAIN": "a hash slot of the cluster is being moved",
     "UNKILLABLE": "a script of another user runs for too long on this server",
     "max number of clients": "raise maxclients, or run fewer processes",
 }
-"""Errors that pass, by the beginning or a part of their message. The server did nothing: no script that has written
-anything gets one of these."""
+"""Temporary errors, by the beginning or a part of their message. The server did nothing: a script that has written
+anything never gets one of these."""
 
 _NO_RIGHT = "this user lacks a right; see the recipe for a user in the guide to Redis"
 _LASTING = {
@@ -62,12 +62,12 @@ _LASTING = {
     "WRONGPASS": "check user and password in the address",
     "invalid username-password": "check user and password in the address",
     "unknown command": "is it a Redis server? The address of a Sentinel begins with redis+sentinel://",
-    "cluster support disabled": "this server is no cluster; write redis:// instead of redis+cluster://",
+    "cluster support disabled": "this server is not a cluster; write redis:// instead of redis+cluster://",
 }
 
 _TLS = {
     "CERTIFICATE_VERIFY_FAILED": "name its authority with ssl_ca_certs, and the host as the certificate does",
-    "No such file": "is every file there that the ssl_ options name?",
+    "No such file": "do all files that the ssl_ options name exist?",
     "connecting to": "does the server speak TLS at this port? If not, it is redis://",
 }
 """Causes of failures with TLS; the most specific first."""
@@ -76,16 +76,16 @@ _TLS_LASTING = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "No such fi
 
 def translate(error: Exception, shown: str) -> StoreUnavailable:
     """The error without secrets, with advice, and whether the call may have taken effect."""
-    said = message_of(error)
-    passing, lasting = _advice(said, _PASSING), _advice(said, _LASTING)
+    message = message_of(error)
+    passing, lasting = _advice(message, _PASSING), _advice(message, _LASTING)
     refused = passing is not None or lasting is not None or isinstance(error, ResponseError | AuthenticationError)
     stopped = passing is None and is_from_script(error)
-    advice = passing or lasting or (_advice(said, _TLS) if shown.startswith("rediss") else None)
+    advice = passing or lasting or (_advice(message, _TLS) if shown.startswith("rediss") else None)
     return StoreUnavailable(
-        f"{shown}: {said}" + (f"; {advice}" if advice else ""),
+        f"{shown}: {message}" + (f"; {advice}" if advice else ""),
         maybe_done=isinstance(error, NotReplicated) or stopped or not (refused or is_unsent(error)),
         lasting=passing is None
-        and (refused or (shown.startswith("rediss") and any(part in said for part in _TLS_LASTING))),
+        and (refused or (shown.startswith("rediss") and any(part in message for part in _TLS_LASTING))),
     )
 
 
@@ -120,11 +120,11 @@ def is_lost(error: Exception) -> bool:
 def message_of(error: Exception) -> str:
     """The first line of the message, with the error code that the driver removes."""
     silent = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
-    said = str(error).partition("\n")[0].rstrip(" .") or silent
-    if said.startswith("HELLO must be called"):
+    message = str(error).partition("\n")[0].rstrip(" .") or silent
+    if message.startswith("HELLO must be called"):
         return "NOAUTH authentication required"  # the server's own message has three lines
     code = _CODES.get(type(error).__name__)
-    return said if code is None or said.startswith(code) else f"{code} {said}"
+    return message if code is None or message.startswith(code) else f"{code} {message}"
 
 
 _IN_SCRIPT = ("user_script", "Error running script", "failure in script")
@@ -143,8 +143,8 @@ _CODES = {
 }
 
 
-def _advice(said: str, advices: dict[str, str]) -> str | None:
-    return next((advice for start, advice in advices.items() if said.startswith(start) or start in said), None)
+def _advice(message: str, advices: dict[str, str]) -> str | None:
+    return next((advice for start, advice in advices.items() if message.startswith(start) or start in message), None)
 
 
 @contextlib.contextmanager
@@ -166,6 +166,6 @@ def after_storing(queues: Collection[str]) -> Iterator[None]:
 
 def partly_stored(queues: Collection[str], error: Exception) -> StoreUnavailable:
     """The error of a call over several queues: these have stored their jobs, another one refused."""
-    said = str(error).removesuffix("; nothing was stored")
+    message = str(error).removesuffix("; nothing was stored")
     names = ", ".join(map(repr, sorted(queues)))
-    return StoreUnavailable(f"only a part is stored, in the queues {names}: {said}", maybe_done=True)
+    return StoreUnavailable(f"only a part is stored, in the queues {names}: {message}", maybe_done=True)

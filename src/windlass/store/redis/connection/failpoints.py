@@ -17,22 +17,22 @@ from windlass.store.redis.connection.driver import Word
 from windlass.store.redis.connection.wire import Call, Wire
 
 CHANGES = ("HSETNX", "HSET", "SADD", "UNLINK", "ZREMRANGEBYSCORE")
-"""Plain commands that change anything; all others only look."""
+"""Plain commands that change anything; all others only read."""
 
 
 def armed_wire(wire: Wire) -> "WatchedWire | None":
-    """The watch that the environment asks for; None if it asks for nothing."""
+    """A wire with the failpoints that the environment sets; None if it sets none."""
     points = armed(ResponseError)
     return None if points is None else WatchedWire(wire, points)
 
 
-def naming(watched: "WatchedWire | None", verb: str) -> AbstractContextManager[None]:
-    """What is done meanwhile belongs to this verb."""
-    return nullcontext() if watched is None else watched.naming(verb)
+def as_verb(watched: "WatchedWire | None", verb: str) -> AbstractContextManager[None]:
+    """Calls in this context count as calls of this verb."""
+    return nullcontext() if watched is None else watched.as_verb(verb)
 
 
 class WatchedWire(Wire):
-    """A wire, the points of one process, and which verb is under way in a task."""
+    """A wire with the failpoints of one process; a context variable has the verb of each task."""
 
     def __init__(self, wire: Wire, points: Failpoints) -> None:
         self._wire = wire
@@ -41,7 +41,7 @@ class WatchedWire(Wire):
         self.named = points.named
 
     @contextlib.contextmanager
-    def naming(self, verb: str) -> Iterator[None]:
+    def as_verb(self, verb: str) -> Iterator[None]:
         token = self._verb.set(verb)
         try:
             yield
@@ -76,7 +76,7 @@ class WatchedWire(Wire):
         try:
             self._points.reach(point, "raise")
         except ResponseError as fault:
-            # As of a server that refuses for a while: one that refuses for good ends a worker that starts.
+            # A temporary refusal: with a lasting one a starting worker would exit.
             raise ResponseError(f"MISCONF {fault}") from None
         with _cut_off():
             self._points.reach(point, "kill", "cut")
@@ -88,7 +88,7 @@ class WatchedWire(Wire):
                 self._points.reach(f"{self._verb.get()}.after_commit", *ACTIONS)
 
     async def _changes(self, seconds: float) -> int:
-        """How much was changed on all servers."""
+        """The number of changes on all servers."""
         mark = "rdb_changes_since_last_save:"
         infos = [info.decode() for info in await self._wire.each("INFO", "persistence", seconds=seconds)]
         return sum(int(line.removeprefix(mark)) for info in infos for line in info.split() if line.startswith(mark))

@@ -58,13 +58,13 @@ TRIED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("ZLEXCOUNT", "ZRANGEBYLEX", "ZREMRANGEBYLEX"), ("-", "+")),
     "ZREVRANGEBYLEX": ("+", "-"),
 }
-"""Commands, with the words after the key: HSET has no value for its second field, HINCRBY no number."""
+"""Commands, and arguments with which they fail and change nothing: HSET lacks a value, HINCRBY a number."""
 _TEXT = """
 local prefix, tried = ARGV[1], cmsgpack.unpack(ARGV[2])
 local refused = {}
 local function try(...)
-  local said = redis.pcall(...)
-  local err = type(said) == 'table' and said.err
+  local reply = redis.pcall(...)
+  local err = type(reply) == 'table' and reply.err
   if err and (string.find(err, 'user executing the script') or string.find(err, 'NOPERM')) then
     refused[#refused + 1] = {(...), err}
   end
@@ -92,7 +92,7 @@ class Rights(msgspec.Struct, frozen=True):
     hints: bool = True
     """Whether it may publish on the channels of the prefix; without that, polling finds new jobs."""
 
-    def objection(self, prefix: str) -> str | None:
+    def why_refused(self, prefix: str) -> str | None:
         """Why no script may be started, and the rule that is missing."""
         if not self.keys:
             missing = [f"~{prefix}:*"]
@@ -101,21 +101,21 @@ class Rights(msgspec.Struct, frozen=True):
         else:
             return None
         return (
-            "this user may not do all that scripts do, and one that is refused a command stops half-way: run ACL "
-            f"SETUSER name {' '.join(missing)}; see the recipe for a user in the guide to Redis"
+            "this user lacks rights that scripts need, and a script that is refused a command stops half-way: run "
+            f"ACL SETUSER name {' '.join(missing)}; see the recipe for a user in the guide to Redis"
         )
 
-    def remark(self, prefix: str) -> str | None:
+    def warning(self, prefix: str) -> str | None:
         """A missing right that is not required."""
         if self.hints:
             return None
         return (
-            "this user may not publish: workers find new jobs when they look, up to a second later; run ACL SETUSER "
+            "this user may not publish: workers find new jobs by polling, up to a second later; run ACL SETUSER "
             f"name +publish &{prefix}:*"
         )
 
 
-def question(keys: KeyMap) -> tuple[Word, ...]:
+def rights_command(keys: KeyMap) -> tuple[Word, ...]:
     """The command that tests the rights on a server."""
     return "EVAL", _TEXT, 0, keys.prefix, _encode(TRIED)
 
@@ -123,12 +123,12 @@ def question(keys: KeyMap) -> tuple[Word, ...]:
 def read_rights(replies: Sequence[Any]) -> Rights:
     """The rights missing on any server. Errors that are not about rights are ignored."""
     refused = [entry for reply in replies if isinstance(reply, list) for entry in reply]
-    errors = [(command.decode(), said.decode()) for command, said in refused]
-    lacking = {command for command, said in errors if "key" not in said and command != "PUBLISH"}
+    errors = [(command.decode(), message.decode()) for command, message in refused]
+    lacking = {command for command, message in errors if "key" not in message and command != "PUBLISH"}
     lacking.update(found[1] for reply in replies if (found := _refused_itself(reply)))
     return Rights(
         tuple(sorted(lacking)),
-        keys=not any("key" in said for _, said in errors),
+        keys=not any("key" in message for _, message in errors),
         hints=not any(command == "PUBLISH" for command, _ in errors),
     )
 
@@ -138,23 +138,23 @@ def _refused_itself(reply: Any) -> re.Match[str] | None:
 
 
 class Inspection(msgspec.Struct, frozen=True):
-    """The answers of all servers."""
+    """What all servers answered."""
 
     infos: list[Any]
-    """`INFO` of each, or the error that it gave."""
+    """`INFO` of each server, or its error."""
     rights: Rights
     store: tuple[bytes | None, MapVersion] | None
-    """Its id and version. None: not read, because rights are missing or its server is away."""
+    """The id and version of the store. None: not read, because rights are missing or its server is away."""
 
 
 async def inspect_servers(server: Server, seconds: float) -> Inspection:
-    """Ask all of them; raises if none answers."""
+    """Inspect all servers; raises if none answers."""
     answers = await server.wire.each("INFO", seconds=seconds)
     infos = [_loading() if not isinstance(info, Exception) and is_loading(info) else info for info in answers]
     if all(isinstance(info, Exception) for info in infos):
         raise infos[0]
     rights = await ask_rights(server, seconds)
-    refused = rights.objection(server.keys.prefix) is not None
+    refused = rights.why_refused(server.keys.prefix) is not None
     return Inspection(infos, rights, None if refused else await _ask_store(server, seconds))
 
 
@@ -166,7 +166,7 @@ def _loading() -> Exception:
 async def ask_rights(server: Server, seconds: float) -> Rights:
     """What this user lacks on any of the servers."""
     replies = list[Any]()
-    asked = [question(server.keys), *([("WAIT", 0, 0)] if server.address.replicas else [])]
+    asked = [rights_command(server.keys), *([("WAIT", 0, 0)] if server.address.replicas else [])]
     for words in asked:
         try:
             replies += await server.wire.each(*words, seconds=seconds)

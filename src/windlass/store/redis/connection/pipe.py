@@ -34,7 +34,7 @@ from windlass.store.redis.connection.driver import (
 Answer = asyncio.Future[Any]
 
 CLOSE_SECONDS = 0.5
-"""Seconds that closing may take."""
+"""Timeout in seconds for closing."""
 
 
 class Pipe:
@@ -48,7 +48,7 @@ class Pipe:
         """Number of writes under way."""
         self.open = True
         """Whether it takes new requests: not after one timed out, even if replies to others still come."""
-        # Last: an eager task factory runs its first step at once. In a context of its own: it outlives the caller.
+        # Last, as an eager task factory runs its first step at once; in its own context, as it outlives the caller.
         self._reader = self._loop.create_task(self._read(), context=Context())
 
     @property
@@ -57,9 +57,9 @@ class Pipe:
         return bool(self._waiting)
 
     async def ask(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """Several commands in one write: an answer or an error of the server for each; TimeoutError if it is late."""
+        """Send commands in one write: a reply or an error of the server for each; TimeoutError if they are late."""
         answers = [self._loop.create_future() for _ in commands]
-        late = self._loop.call_later(seconds, self._give_up, answers)
+        late = self._loop.call_later(seconds, self._time_out, answers)
         try:
             await self._write(answers, packed(commands))
             return [await answer for answer in answers]
@@ -83,7 +83,7 @@ class Pipe:
             self._waiting.extend(answers)
             await write(self._connection, words)
         except BaseException:
-            self._hang_up()
+            self._abort()
             raise
         finally:
             self._writing -= 1
@@ -123,16 +123,16 @@ class Pipe:
             if not answer.done():
                 answer.set_exception(error)
 
-    def _give_up(self, answers: Sequence[Answer]) -> None:
+    def _time_out(self, answers: Sequence[Answer]) -> None:
         """The server may be gone without closing the connection: the next request opens another one."""
         self.open = False
         for answer in answers:
             if not answer.done():
                 answer.set_exception(TimeoutError())
         if self._writing or all(answer.done() for answer in self._waiting):
-            self._hang_up()
+            self._abort()
 
-    def _hang_up(self) -> None:
+    def _abort(self) -> None:
         """Close without writing the rest: a server that reads nothing would block the write for ever."""
         self.open = False
         self._reader.cancel()
@@ -149,7 +149,7 @@ class Pipes:
         self._opening = asyncio.Lock()
 
     async def ask(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """As `Pipe.ask`. A pipe that is found closed has sent nothing: another is opened."""
+        """As `Pipe.ask`. If the pipe turns out to be closed, nothing was sent, and another one is opened."""
         pipe = self._usable()
         if pipe is not None:
             with contextlib.suppress(Unsent):
@@ -198,7 +198,7 @@ class BlockingConnections:
         self._process = os.getpid()
 
     def ask(self, commands: Sequence[tuple[Word, ...]]) -> list[Any]:
-        """Several commands in one write: an answer or an error of the server for each."""
+        """Send commands in one write: a reply or an error of the server for each."""
         connection = self._take()
         try:
             connection.send_packed_command([packed(commands)], check_health=False)
@@ -216,7 +216,7 @@ class BlockingConnections:
 
     def _take(self) -> ConnectionInterface:
         if self._process != os.getpid():
-            # The parent process uses them: they must not even be closed.
+            # After a fork the parent process uses them: they must not even be closed.
             self._idle, self._process = [], os.getpid()
         try:
             connection, used = self._idle.pop()

@@ -1,4 +1,4 @@
-"""Portions: what one call of a script takes, because it keeps the server from other calls."""
+"""Portions: how much one call of a script handles, since a script blocks the server."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from windlass.store.redis.connection.access import Access
 MAX_READ = 100
 """Ids in one call that reads or replaces records."""
 MAX_TEXT = 100_000
-"""Bytes: some 8 ms of a script that copies results; one that is longer goes alone."""
+"""Bytes: some 8 ms of a script that copies results. A longer item is a portion of its own."""
 MAX_WRITTEN = 1_000_000
 """Bytes: some 10 ms of a script that writes records."""
 
@@ -27,7 +27,7 @@ def by_queue(items: Iterable[Item], queue_of: Callable[[Item], str]) -> dict[str
 def first_portion(
     items: Sequence[Item], text_of: Callable[[Item], int], most: int = MAX_READ, most_text: int = MAX_TEXT
 ) -> Sequence[Item]:
-    """The first items, as many as one call takes: at most `most`, with at most `most_text` bytes."""
+    """The first items, for one call: at most `most` of them, with at most `most_text` bytes, but at least one."""
     some, text = items[:most], 0
     for place, item in enumerate(some):
         text += text_of(item)

@@ -11,7 +11,7 @@ from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost, messa
 from windlass.store.redis.connection.wire import Call, RetryingWire, ServerWire
 
 SENTINEL_SECONDS = 2.0
-"""Seconds that one Sentinel has to answer."""
+"""Timeout in seconds for one Sentinel."""
 
 
 class SentinelWire(RetryingWire):
@@ -20,7 +20,7 @@ class SentinelWire(RetryingWire):
     def __init__(self, address: Address) -> None:
         self._address = address
         self._sentinels = [ServerWire(address.sentinel(host, port)) for host, port in address.hosts]
-        self._lines: dict[str, ServerWire] = {}
+        self._wires: dict[str, ServerWire] = {}
         self._master: str | None = None
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
@@ -31,53 +31,53 @@ class SentinelWire(RetryingWire):
         return await self._master_dsn(seconds)
 
     async def close(self) -> None:
-        for wire in (*self._sentinels, *self._lines.values()):
+        for wire in (*self._sentinels, *self._wires.values()):
             await wire.close()
 
     async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
         try:
-            replies = await (await self._line(seconds)).calls(calls, seconds)
+            replies = await (await self._wire_to_master(seconds)).calls(calls, seconds)
         except DRIVER_ERRORS as error:
             replies = [error] * len(calls)
         for reply in replies:
-            self._notice(reply)
+            self._note_error(reply)
         return replies
 
     async def _try_command(self, words: tuple[Word, ...], seconds: float) -> Any:
         try:
-            return await (await self._line(seconds)).command(*words, seconds=seconds)
+            return await (await self._wire_to_master(seconds)).command(*words, seconds=seconds)
         except DRIVER_ERRORS as error:
-            self._notice(error)
+            self._note_error(error)
             raise
 
-    def _notice(self, reply: Any) -> None:
+    def _note_error(self, reply: Any) -> None:
         if isinstance(reply, Exception) and is_lost(reply):
             self._master = None
 
-    async def _line(self, seconds: float) -> ServerWire:
+    async def _wire_to_master(self, seconds: float) -> ServerWire:
         dsn = await self._master_dsn(seconds)
-        if dsn not in self._lines:
-            self._lines[dsn] = ServerWire(dsn, self._address.replicas)
-        return self._lines[dsn]
+        if dsn not in self._wires:
+            self._wires[dsn] = ServerWire(dsn, self._address.replicas)
+        return self._wires[dsn]
 
     async def _master_dsn(self, seconds: float) -> str:
-        """The master's address: the first Sentinel that knows one is believed, and asked first from then on."""
+        """The address of the master, from the first Sentinel that knows it, which is asked first from then on."""
         if self._master is not None:
             return self._master
-        service, said = self._address.service, "no Sentinel answers"
+        service, problem = self._address.service, "no Sentinel answers"
         for wire in list(self._sentinels):
             try:
                 found = await wire.command(
                     "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service, seconds=min(seconds, SENTINEL_SECONDS)
                 )
             except DRIVER_ERRORS as error:
-                said = message_of(error)
+                problem = message_of(error)
                 continue
             if found is None:
-                said = f"the Sentinels know no service {service!r}"
+                problem = f"the Sentinels do not know service {service!r}"
                 continue
             self._sentinels.remove(wire)
             self._sentinels.insert(0, wire)
             self._master = self._address.at(found[0].decode(), int(found[1]))
             return self._master
-        raise Disconnected(f"connecting to the master of {service!r}: {said}")
+        raise Disconnected(f"connecting to the master of {service!r}: {problem}")

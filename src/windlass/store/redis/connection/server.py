@@ -1,4 +1,4 @@
-"""One store, as a process reaches it: what all of its users share."""
+"""One store in one process: what all of its users share."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ MAX_AT_ONCE = 1_000
 
 
 class JobLocations:
-    """The queues of jobs that this process enqueued or read. A hint only: a job may have moved or be dropped."""
+    """The queues of jobs that this process enqueued or read; a job may have moved or been dropped since."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[JobId, str] = OrderedDict()
@@ -58,7 +58,7 @@ LIMITED_FOR: Micros = SECOND
 
 
 class ClaimMemory:
-    """Which queues are limited, when they have tokens again, and which claims were tried before."""
+    """Which queues are limited, when they have tokens again, and the last claim of each runner."""
 
     def __init__(self) -> None:
         self.rate_waits = RateWaits()
@@ -76,8 +76,8 @@ class ClaimMemory:
         """The queue is limited."""
         self._limited_until[queue] = since_boot() + LIMITED_FOR
 
-    def ask(self, runner: str, claim: int) -> bool:
-        """Whether this claim is new: numbers of claims only grow, in one process."""
+    def is_new(self, runner: str, claim: int) -> bool:
+        """Whether the claim has a higher number than all before; without a claim before, that is unknown: False."""
         before = self._asked.get(runner)
         if len(self._asked) > MAX_RUNNERS:
             self._asked.clear()
@@ -93,7 +93,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Server:
-    """One store on one server or cluster, as this process reaches it."""
+    """One store on one server or cluster."""
 
     def __init__(self, address: Address, shown: str, clock: Clock | None) -> None:
         self.address = address
@@ -106,7 +106,7 @@ class Server:
         self.watch = ServerWatch(address, shown)
         self._clustered = address.kind is Kind.CLUSTER
         self.asked_queues: set[str] = set()
-        """Queues that this process has called a script for."""
+        """Queues for which this process has called a script."""
         self.known_queues: set[str] = set()
         """Queues that have replied: one that is missing later was lost, and is not new."""
         self.store_id: str | None = None

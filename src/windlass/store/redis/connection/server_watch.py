@@ -16,7 +16,7 @@ MAX_MEMORY_SHARE = 0.9
 
 
 class ServerInfo(msgspec.Struct, frozen=True):
-    """Of one server."""
+    """The state of one server, from INFO."""
 
     version: tuple[int, ...]
     master: bool
@@ -34,7 +34,7 @@ class ServerInfo(msgspec.Struct, frozen=True):
 
 
 def read_server_info(info: Mapping[str, Any] | bytes) -> ServerInfo:
-    """From the answer to INFO, which a driver may have taken apart."""
+    """The state from a reply to INFO, which the driver may have parsed."""
     info = _fields(info)
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:3] if part.isdecimal())
     return ServerInfo(
@@ -48,7 +48,7 @@ def read_server_info(info: Mapping[str, Any] | bytes) -> ServerInfo:
 
 
 def is_loading(info: Mapping[str, Any] | bytes) -> bool:
-    """Whether the server still reads its file after a start: what else it says of itself does not count yet."""
+    """Whether the server is still loading its file: other fields of INFO are not valid yet."""
     return int(_fields(info).get("loading", 0)) == 1
 
 
@@ -59,15 +59,15 @@ def _fields(info: Mapping[str, Any] | bytes) -> Mapping[str, Any]:
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
-def objection(info: ServerInfo, *, durable: bool) -> str | None:
-    """Why no job may be kept there; None: nothing is wrong. `durable`: whether it must write to disk."""
+def why_refused(info: ServerInfo, *, durable: bool) -> str | None:
+    """Why no job may be stored there; None: nothing is wrong. `durable`: whether it must write to disk."""
     if info.version < MIN_VERSION:
         return f"Redis {'.'.join(map(str, info.version))} is too old; Windlass needs 6.2 or later"
     if not info.master:
         return "this server is a replica; name the master, or use redis+sentinel:// or redis+cluster://"
     if info.policy != "noeviction":
         return (
-            f"maxmemory-policy is {info.policy}: the server may throw jobs away when memory is full; "
+            f"maxmemory-policy is {info.policy}: the server may evict jobs when memory is full; "
             "run CONFIG SET maxmemory-policy noeviction, and write it into its configuration"
         )
     if durable and not info.appendonly:
@@ -92,51 +92,51 @@ class ServerWatch:
         self._address = address
         self._shown = shown
         self._due = 0.0
-        self._looked = False
+        self._checked = False
         self._refusal: StoreUnavailable | None = None
         self._room: int | None = None
         """Bytes that may still be enqueued; None: no limit."""
         self._left = 0
         """Bytes until the next check."""
-        self._remark: str | None = None
+        self._warned: str | None = None
 
     def is_due(self) -> bool:
-        """True for one caller at a time; the others use the last result. Before the first one, true for all."""
+        """True for one caller at a time; the others use the last result. Before the first check, true for all."""
         now = time.monotonic()
         if now < self._due:
             return False
-        if self._looked:
+        if self._checked:
             self._due = now + SHORT_INTERVAL
         return True
 
-    def see(self, infos: Sequence[Any], refusal: StoreUnavailable | None) -> None:
-        """Judge the answers of all servers to INFO, without errors, and store a refusal, if there is any."""
-        vitals = [read_server_info(info) for info in infos if not isinstance(info, Exception)]
-        wrong = [each for each in (objection(v, durable=self._address.durable) for v in vitals) if each]
-        # Behind Sentinels and in a cluster a failover may replace it.
+    def update(self, infos: Sequence[Any], refusal: StoreUnavailable | None) -> None:
+        """Check the replies of all servers to INFO; store why calls are refused, if they are."""
+        servers = [read_server_info(info) for info in infos if not isinstance(info, Exception)]
+        wrong = [each for each in (why_refused(v, durable=self._address.durable) for v in servers) if each]
+        # Behind Sentinels and in a cluster a failover may replace the server.
         lasting = self._address.kind is Kind.SERVER
         self._refusal = refusal or (
             StoreUnavailable(f"{self._shown}: {wrong[0]}", lasting=lasting) if wrong else None
         )
-        rooms = [v.room for v in vitals if v.room is not None]
+        rooms = [v.room for v in servers if v.room is not None]
         self._room = min(rooms, default=None)
         self._left = 0 if self._room is None else self._room // ROOM_PARTS
-        self._looked = True
+        self._checked = True
         self._due = time.monotonic() + (INTERVAL if self._refusal is None and not self._is_full() else SHORT_INTERVAL)
 
     def check_soon(self) -> None:
-        """A server was lost or failed: check within SHORT_INTERVAL."""
+        """Check within SHORT_INTERVAL, after a server was lost or failed."""
         self._due = min(self._due, time.monotonic() + SHORT_INTERVAL)
 
     def check_now(self) -> None:
-        """A script stopped half-way: check the rights before the next call."""
+        """Check before the next call, after a script was stopped half-way."""
         self._due = 0.0
 
-    def remark(self, remark: str | None) -> None:
-        """Log what is missing but not required, once."""
-        if remark is not None and remark != self._remark:
-            logging.getLogger("windlass").warning("%s: %s", self._shown, remark)
-        self._remark = remark
+    def log_once(self, warning: str | None) -> None:
+        """Log a missing right that is not required, once."""
+        if warning is not None and warning != self._warned:
+            logging.getLogger("windlass").warning("%s: %s", self._shown, warning)
+        self._warned = warning
 
     def check(self) -> None:
         """Before every call: raise if the last check refused the store."""
@@ -154,7 +154,7 @@ class ServerWatch:
             return
         if self._is_full():
             raise StoreUnavailable(
-                f"{self._shown}: takes no new jobs, for the server's memory is nearly full (workers go on); "
+                f"{self._shown}: no new jobs are taken, as the server's memory is nearly full (workers continue); "
                 "raise maxmemory, or keep finished jobs for a shorter time",
                 lasting=True,
             )
@@ -170,13 +170,13 @@ def emptied(shown: str) -> StoreUnavailable:
     """The store that this process knows was emptied or replaced."""
     return StoreUnavailable(
         f"{shown}: this is not the store that was here: it was emptied (FLUSHALL?) or replaced, and its jobs are "
-        "gone; restart this process to begin anew",
+        "gone; restart this process to start over",
         lasting=True,
     )
 
 
 def queues_lost(shown: str, queues: Sequence[str]) -> StoreUnavailable:
-    """Queues of a live store are missing. The next call creates them again."""
+    """Queues of a store that still exists are missing. The next call creates them again."""
     return StoreUnavailable(
         f"{shown}: the queues {', '.join(queues)} were here and are gone, with all of their jobs: was their server "
         "emptied, or did a replica without them take over?"
@@ -185,7 +185,9 @@ def queues_lost(shown: str, queues: Sequence[str]) -> StoreUnavailable:
 
 def too_new(shown: str, found: int, known: int) -> SchemaMismatch:
     """Another process has brought the keys to a version that this one cannot read."""
-    return SchemaMismatch(f"{shown}: its key map is version {found}, this Windlass knows up to {known}; upgrade it")
+    return SchemaMismatch(
+        f"{shown}: its key map is version {found}, this Windlass knows up to {known}; upgrade Windlass"
+    )
 
 
 def _fresh(error: StoreUnavailable) -> StoreUnavailable:

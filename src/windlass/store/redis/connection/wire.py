@@ -24,7 +24,7 @@ from windlass.store.redis.connection.pipe import BlockingConnections, Pipes
 from windlass.store.redis.scripts.loader import Script
 
 MAX_WAIT = 2.0
-"""Seconds that replicas have to confirm a change."""
+"""Timeout in seconds for replicas to confirm a change."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """About how many bytes it sends."""
+        """About how many bytes the call sends."""
         return sum(len(word) for word in self.arguments if isinstance(word, bytes))
 
     @property
@@ -64,13 +64,13 @@ class Wire(Protocol):
         """Several, in as few trips as possible, each on its own: replies or errors."""
 
     async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
-        """One plain command, never one that blocks; the key, if it has one, is the second word."""
+        """Send a plain command that does not block; its key, if any, is the second word."""
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
-        """One plain command to every master: replies or errors. The list of masters is read again."""
+        """Send a plain command to every master: replies or errors. The list of masters is read again."""
 
     async def dsn_for(self, key: str, seconds: float) -> str:
-        """The driver's address of the server at which a key or a channel is, as far as that is known."""
+        """The driver's address of the server that has a key or a channel, as far as that is known."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -117,7 +117,7 @@ class ServerWire(Wire):
         return self._dsn
 
     async def replicated(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """The same, and raise NotReplicated unless enough replicas have the changes."""
+        """The same; raises NotReplicated unless enough replicas have the changes."""
         if not self._replicas:
             return await self.pipelined(commands, seconds)
         # On the same connection: WAIT is about the writes of its own connection.
@@ -146,7 +146,7 @@ class ServerWire(Wire):
             await pipes.close()
 
     async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """All in one write, on the connection of this loop; without a loop the thread blocks."""
+        """Send all commands in one write, on the connection of this loop; without a loop the thread blocks."""
         loop = running_loop()
         if loop is None:
             return self._without_loop(seconds).ask(commands)
@@ -168,7 +168,7 @@ class ServerWire(Wire):
             pool = redis.ConnectionPool.from_url(
                 self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
             )
-            # Not by the pool's own method: it stops at a hundred connections, closed ones included.
+            # Not by the pool's own method, which refuses more than a hundred connections, closed ones included.
             self._threads[seconds] = BlockingConnections(lambda: pool.connection_class(**pool.connection_kwargs))
         return self._threads[seconds]
 
@@ -194,7 +194,7 @@ class Backoff:
         self._hops = 0
 
     async def pause(self, *, at_once: bool = False) -> bool:
-        """Pause, and return whether to try again; `at_once`: without a pause, as the right server is known."""
+        """Pause, and return whether to retry; `at_once`: without a pause, since the right server is known."""
         if time.monotonic() >= self._end:
             return False
         if at_once and self._hops < MAX_HOPS:
@@ -211,7 +211,7 @@ class Backoff:
 
 
 class RetryingWire(Wire):
-    """A wire over several servers: what was certainly not executed is tried again for a while."""
+    """A wire over several servers: calls that were certainly not executed are retried for a while."""
 
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
         replies: list[Any] = [None] * len(calls)
@@ -236,7 +236,7 @@ class RetryingWire(Wire):
                     raise
 
     async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        """Each once: replies or errors."""
+        """Send each call once; returns replies or errors."""
         raise AssertionError
 
     async def _try_command(self, words: tuple[Word, ...], seconds: float) -> Any:

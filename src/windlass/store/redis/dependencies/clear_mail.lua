@@ -1,5 +1,5 @@
--- clear_mail: remove delivered mail from `outbox`. Request: fields; blobs: what precedes the result in each: newer
--- mail stays.
+-- clear_mail: remove delivered mail from `outbox`. Request: fields; blobs: for each what precedes the result, since
+-- newer mail in the same field stays.
 --! effect: writes
 for i, field in ipairs(request) do
   local value = redis.call('HGET', K.outbox, field)

@@ -1,6 +1,6 @@
--- deliver_mail: apply the states of parents to children of this queue. Request: {child, parent, letter} of each,
--- and {child, moment} of children that have all answers; blobs: the results of the former. Reply: `to_do` of this
--- queue, then 1 for each, or 0 if the child has moved.
+-- deliver_mail: apply the states of parents to children of this queue. Request: {child, parent, letter} of each
+-- message, and {child, moment} of each child that has all answers; blobs: the result of each message. Reply: `to_do`
+-- of this queue, then for each message 1, or 0 if the child has moved.
 --! effect: writes
 --! uses: dependents, key_queue
 local now, dirty_keys, answer = now_micros(), {}, {}

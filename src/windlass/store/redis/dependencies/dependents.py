@@ -1,4 +1,4 @@
-"""Dependents: jobs that wait for parents are notified of the parents' states, across queues."""
+"""Notifies dependents of the states of their parents, across queues."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,9 +9,9 @@ from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.errors import QueueErrors
-from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.failpoints import as_verb
 from windlass.store.redis.dependencies.mail import FollowUp, Message, deliver_mail, read_mail
-from windlass.store.redis.dependencies.parent_checks import ABANDONED_AFTER, request_all, request_parents
+from windlass.store.redis.dependencies.parent_checks import ABANDONED_AFTER, begin_registration, register_waiting
 from windlass.store.redis.operator.replace import Pair, Replaced, replace_all
 from windlass.store.redis.records.record import Flag
 
@@ -22,9 +22,9 @@ MAX_ROUNDS = 100
 """Rounds of one caller, each with about 80 jobs of each queue; then the coordinator continues."""
 
 
-async def register_children(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> None:
+async def register_children(access: Access, to_register: Mapping[str, Sequence[JobId]]) -> None:
     """Register these children with their parents, and apply the parents' states."""
-    await _follow_up(access, await request_parents(access, to_check))
+    await _follow_up(access, await begin_registration(access, to_register))
 
 
 async def notify_dependents(access: Access, queues: Iterable[str]) -> None:
@@ -33,14 +33,14 @@ async def notify_dependents(access: Access, queues: Iterable[str]) -> None:
 
 
 async def notify_after_enqueue(
-    access: Access, to_check: Mapping[str, Sequence[JobId]], changed: Iterable[str]
+    access: Access, to_register: Mapping[str, Sequence[JobId]], changed: Iterable[str]
 ) -> None:
     """After jobs are stored: check the parents of dependents, and notify dependents of changed parents.
 
-    `tidy` does what is left of this within seconds: a failure here is no failure of the call that stored the jobs.
+    `tidy` does the rest within seconds, so a failure here does not fail the call that stored the jobs.
     """
     with contextlib.suppress(StoreUnavailable):
-        await register_children(access, to_check)
+        await register_children(access, to_register)
     with contextlib.suppress(StoreUnavailable):
         await notify_dependents(access, changed)
 
@@ -50,39 +50,41 @@ async def continue_completion(access: Access, answers: Mapping[str, Sequence[Any
     to_do = FollowUp(set(), set())
     to_do.note(answers)
     with _retry_later(access):
-        carried = await deliver_mail(access, _mail(answers))
-        await _follow_up(access, FollowUp(to_do.changed | carried.changed, to_do.asking | carried.asking))
+        delivered = await deliver_mail(access, _mail(answers))
+        await _follow_up(
+            access, FollowUp(to_do.changed | delivered.changed, to_do.to_register | delivered.to_register)
+        )
 
 
 async def finish_parent_checks(access: Access, queues: Sequence[str]) -> None:
-    """Register children whose producers died before they did."""
-    await _follow_up(access, await request_all(access, queues, ABANDONED_AFTER))
+    """Register children whose producers died before registering them."""
+    await _follow_up(access, await register_waiting(access, queues, ABANDONED_AFTER))
 
 
 async def finish_notifications(access: Access, queues: Sequence[str]) -> None:
-    """Finish notifications whose senders died."""
+    """Finish notifications whose senders have died."""
     await _follow_up(access, FollowUp(set(queues), set()), OVERDUE)
 
 
 async def _follow_up(access: Access, to_do: FollowUp, least: Micros = NO_OLD_MAIL) -> None:
-    """Notify, deliver and register until nothing is left, or MAX_ROUNDS; also mail of at least this age.
+    """Notify, deliver and register until nothing is left, at most MAX_ROUNDS times; also mail of at least this age.
 
-    Unreachable queues hold up no others; their error is raised at the end.
+    Unreachable queues do not delay the others; their error is raised at the end.
     """
     troubles = QueueErrors()
     for _ in range(MAX_ROUNDS):
-        asked = await request_all(access, to_do.asking)
+        asked = await register_waiting(access, to_do.to_register)
         changed = to_do.changed | asked.changed
-        if not changed and not asked.asking:
+        if not changed and not asked.to_register:
             break
-        with naming(access.server.failpoint_wire, "follow"):
+        with as_verb(access.server.failpoint_wire, "follow"):
             replies, unreached = await access.call_reachable(
                 "notify_dependents", dict.fromkeys(sorted(changed), (least,))
             )
         troubles += unreached
         to_do = await deliver_mail(access, _mail(replies))
         to_do.note(replies)
-        to_do.asking |= asked.asking
+        to_do.to_register |= asked.to_register
     troubles.raise_first()
 
 

@@ -1,4 +1,4 @@
-"""Mail between queues: states of parents, for children in other queues.
+"""Mail between queues: the states of parents, for children in other queues.
 
 The script that notifies dependents (`complete`, `notify_dependents`) puts mail into the `outbox` of the parent's
 queue. Its caller delivers it (`deliver_mail`), and then clears it (`clear_mail`). Each step is safe to repeat by
@@ -13,7 +13,7 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.failpoints import as_verb
 from windlass.store.redis.connection.portion import by_queue, first_portion
 from windlass.store.redis.operator.read_records import read_anywhere
 
@@ -21,7 +21,7 @@ MORE_TO_NOTIFY, MORE_TO_CHECK = 1, 2
 """See `to_do` in parts/child_state.lua."""
 _RESULT_AT = 9
 MAX_TRIES = 3
-"""How often a child may move while its mail is delivered."""
+"""Max deliveries of a message whose child moves meanwhile."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -37,16 +37,16 @@ class Message(msgspec.Struct, frozen=True):
     """The queue whose outbox has it; empty: none."""
     field: bytes = b""
     head: bytes = b""
-    """What precedes the result there: since when, and the letter."""
+    """What precedes the result in the outbox: since when, and the letter."""
 
 
 class FollowUp(msgspec.Struct):
-    """What is to be done next, by queue."""
+    """Queues in which there is work left."""
 
     changed: set[str]
-    """Dependents are to be notified there (`notify_dependents`)."""
-    asking: set[str]
-    """Children must register with their parents there."""
+    """Queues with dependents to notify (`notify_dependents`)."""
+    to_register: set[str]
+    """Queues with children that must register with their parents."""
 
     def note(self, replies: Mapping[str, Sequence[Any]]) -> None:
         """Read `to_do`, the first value in the replies of scripts."""
@@ -54,7 +54,7 @@ class FollowUp(msgspec.Struct):
             if first & MORE_TO_NOTIFY:
                 self.changed.add(queue)
             if first & MORE_TO_CHECK:
-                self.asking.add(queue)
+                self.to_register.add(queue)
 
 
 def read_mail(home: str, words: Sequence[bytes]) -> list[Message]:
@@ -79,7 +79,7 @@ async def deliver_mail(access: Access, messages: Sequence[Message]) -> FollowUp:
     follow_up = FollowUp(set(), set())
     if not messages:
         return follow_up
-    with naming(access.server.failpoint_wire, "deliver"):
+    with as_verb(access.server.failpoint_wire, "deliver"):
         left = list(messages)
         kept: list[Message] = []
         for _ in range(MAX_TRIES):
@@ -124,7 +124,7 @@ async def _deliver(
 
 
 def text_of(message: Message) -> int:
-    """The bytes of its result."""
+    """The size of its result in bytes."""
     return len(message.result)
 
 

@@ -1,6 +1,6 @@
--- notify_dependents: notify the dependents of changed parents (`parent_changes`), as many as one call may.
--- Request: minimum age in microseconds of mail in `outbox` to return too (-1: none). Reply: `to_do` of this queue,
--- then field and value of mail for other queues.
+-- notify_dependents: notify dependents of changed parents (`parent_changes`), a bounded number. Request: minimum age
+-- in microseconds of old mail in `outbox` to return as well (-1: none). Reply: `to_do` of this queue, then field and
+-- value of mail for other queues.
 --! effect: writes
 --! uses: dependents, key_queue
 local MAX_NOTIFIED, MAX_PAGES, MAX_ANSWERED, MAX_BYTES = 80, 100, 100, 1000000
@@ -36,7 +36,7 @@ end
 while work.left > 0 and work.pages ~= MAX_PAGES and redis.call('EXISTS', K.parent_changes) == 1 do notify_some() end
 assign_key_slots(work.dirty_keys, work.now)
 
--- Mail whose sender did not deliver it.
+-- Add mail that its sender did not deliver.
 local function add_old_mail(least)
   local cursor, found, bytes = '0', nil, 0
   for _ = 1, 5 do

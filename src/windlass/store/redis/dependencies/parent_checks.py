@@ -15,7 +15,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import pending_parents
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.failpoints import as_verb
 from windlass.store.redis.connection.portion import MAX_READ, by_queue, call_in_portions, first_portion
 from windlass.store.redis.dependencies.mail import FollowUp, Message, delivery, text_of
 from windlass.store.redis.operator.read_records import read_anywhere
@@ -45,35 +45,35 @@ class WaitingChild(msgspec.Struct, frozen=True):
 
 
 Outcome = tuple[Sequence[Message], Sequence[tuple[JobId, Micros]]]
-"""Messages for children of a queue, and the children that have all answers."""
+"""Messages for children of a queue, and the children with the answers of all parents."""
 
 
-async def request_parents(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> FollowUp:
-    """Register these children with their parents: the work that follows."""
+async def begin_registration(access: Access, to_register: Mapping[str, Sequence[JobId]]) -> FollowUp:
+    """Register these children with their parents; returns the work that is left."""
     to_do = FollowUp(set(), set())
-    left = {queue: list(ids) for queue, ids in to_check.items() if ids}
+    left = {queue: list(ids) for queue, ids in to_register.items() if ids}
     while left:
-        await _request(access, {queue: (ids[:MAX_READ], 0, 0, 0) for queue, ids in left.items()}, to_do)
+        await _register_page(access, {queue: (ids[:MAX_READ], 0, 0, 0) for queue, ids in left.items()}, to_do)
         left = {queue: rest for queue, ids in left.items() if (rest := ids[MAX_READ:])}
     return to_do
 
 
-async def request_all(access: Access, queues: Iterable[str], least: Micros = 0) -> FollowUp:
-    """Register children that have waited at least this long, a bounded number; unanswered ones hold up no others."""
+async def register_waiting(access: Access, queues: Iterable[str], least: Micros = 0) -> FollowUp:
+    """Register a bounded number of children that have waited at least this long; skip those without an answer."""
     to_do = FollowUp(set(), set())
     passed = dict.fromkeys(queues, 0)
     for _ in range(MAX_PAGES):
         if not passed:
             break
         requests: Requests = {queue: ([], least, over, MAX_READ) for queue, over in passed.items()}
-        unanswered, full = await _request(access, requests, to_do)
+        unanswered, full = await _register_page(access, requests, to_do)
         passed = {queue: over + unanswered[queue] for queue, over in passed.items() if queue in full}
     return to_do
 
 
-async def _request(access: Access, requests: Requests, to_do: FollowUp) -> tuple[Counter[str], set[str]]:
-    """How many of each queue got no answer, and the queues that may have more."""
-    with naming(access.server.failpoint_wire, "register"):
+async def _register_page(access: Access, requests: Requests, to_do: FollowUp) -> tuple[Counter[str], set[str]]:
+    """How many children of each queue got no answer, and the queues that may have more."""
+    with as_verb(access.server.failpoint_wire, "register"):
         replies, _ = await access.call_reachable(
             "parent_checks", {queue: (request,) for queue, request in requests.items()}
         )
@@ -145,10 +145,10 @@ async def _answers(access: Access, children: Sequence[WaitingChild]) -> Answers:
         for parent in child.parents:
             if (queue := places.get(parent)) is not None:
                 wanted[queue].append((parent, child.id, "" if queue == child.queue else child.queue))
-    return await _register(access, wanted)
+    return await _call_register(access, wanted)
 
 
-async def _register(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, JobId, str]]]) -> Answers:
+async def _call_register(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, JobId, str]]]) -> Answers:
     answers: Answers = {}
     calls = call_in_portions(access, "register_children", wanted, done=lambda _, rows: len(rows))
     async for _, some, rows in calls:

@@ -71,7 +71,7 @@ async def _outside_parents(access: Access, jobs: Sequence[NewJob]) -> dict[JobId
 async def _queues_without_results(
     access: Access, jobs: Sequence[NewJob], outside: Mapping[JobId, ParentState]
 ) -> set[str]:
-    """Of the queues from which results are taken, those that keep no completed jobs."""
+    """Queues that keep no completed jobs, among those whose results are needed."""
     if not any(job.result_params for job in jobs):
         return set()
     places = {job.id: job.queue for job in jobs} | {id_: source.queue for id_, source in outside.items()}
@@ -81,7 +81,7 @@ async def _queues_without_results(
 
 
 async def _existing(access: Access, queues: Iterable[str]) -> list[str]:
-    """Those of these queues that exist: reading creates none."""
+    """The queues that exist: reading the others would create them."""
     wanted = set(queues)
     if not wanted <= access.server.known_queues:
         wanted &= set(await access.queue_names())

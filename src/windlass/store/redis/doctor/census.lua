@@ -9,8 +9,8 @@ for i = 1, #types, 2 do
   local jobs = tonumber(redis.call('HGET', K.pending_counts, number) or 0)
   if jobs > 0 then pending[#pending + 1] = {types[i], jobs} end
   local head, next_head = struct.pack('>I4', number), struct.pack('>I4', number + 1)
-  local throttled = redis.call('ZLEXCOUNT', K.parked, '[' .. head, '(' .. next_head)
-  if throttled > 0 then parked[#parked + 1] = {types[i], throttled} end
+  local parked_jobs = redis.call('ZLEXCOUNT', K.parked, '[' .. head, '(' .. next_head)
+  if parked_jobs > 0 then parked[#parked + 1] = {types[i], parked_jobs} end
 end
 
 -- Ids grow with time, so the last hundred are enough.

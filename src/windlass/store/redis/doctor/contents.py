@@ -17,7 +17,7 @@ async def check_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
     """Whether there is a store, of a version that this Windlass supports."""
     found, prefix = await access.identify(), access.server.keys.prefix
     if found is None:
-        yield warning("keys", f"there is no store under the prefix {prefix} yet", "the first use makes it")
+        yield warning("keys", f"there is no store under the prefix {prefix} yet", "the first use creates it")
     elif not found.fits():
         yield problem(
             "keys",
@@ -35,16 +35,16 @@ async def check_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 async def check_rights(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
     """Whether this user may do all that scripts do."""
     rights, prefix = await access.rights(), access.server.keys.prefix
-    if (objection := rights.objection(prefix)) is not None:
-        yield problem("rights", objection, "the whole line is in the reference: keys in Redis")
-    elif (remark := rights.remark(prefix)) is not None:
-        yield warning("rights", remark, "the whole line is in the reference: keys in Redis")
+    if (why := rights.why_refused(prefix)) is not None:
+        yield problem("rights", why, "the whole line is in the reference: keys in Redis")
+    elif (missing := rights.warning(prefix)) is not None:
+        yield warning("rights", missing, "the whole line is in the reference: keys in Redis")
     else:
         yield ok("rights", "this user may do all that scripts do")
 
 
 async def check_counts(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Indexes against counters, each queue in one consistent read: they must always agree."""
+    """Compare indexes with counters, each queue in one consistent read: they must always agree."""
     names = await access.queue_names()
     for name in access.lost:
         yield problem(
@@ -66,7 +66,7 @@ async def check_counts(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 
 
 async def check_jobs(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Every job, a few at a time: whether it is where its status says."""
+    """Check, a few at a time, that every job is in the indexes of its status."""
     wrong, seen = 0, 0
     for queue in await access.queue_names():
         async for jobs, lost in _pages(partial(access.call, "audit_jobs", queue), ""):
@@ -82,7 +82,7 @@ async def check_jobs(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 
 
 async def check_schedules(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Every schedule, some at a time: whether it is found when its tick comes."""
+    """Check, some at a time, that every schedule is in the index of next ticks."""
     count, wrong = 0, set[bytes]()
     async for looked, *lost in _pages(partial(access.call_global, "audit_schedules"), "0"):
         count += looked
@@ -98,7 +98,7 @@ async def check_schedules(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
 
 
 async def check_retention(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
-    """Finished jobs that should have been dropped more than a day ago."""
+    """Find finished jobs that should have been dropped more than a day ago."""
     replies = await access.call_queues("overdue_drops", dict.fromkeys(await access.queue_names(), ((LATE,),)))
     jobs = sum(count for count, _ in replies.values())
     since = max((age for _, age in replies.values()), default=0)

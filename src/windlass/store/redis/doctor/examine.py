@@ -39,7 +39,7 @@ from windlass.store.redis.schedules.read_schedules import all_schedules
 from windlass.store.redis.verbs.stats import oldest, recent
 
 MAX_DELAYED = 2_000
-"""Per queue: the doctor must not take long on a store with millions of jobs."""
+"""Delayed jobs of a queue that are read: the doctor must not take long on a store with millions of jobs."""
 STEP = 500
 
 
@@ -126,7 +126,7 @@ _WORSE = list(Level)
 
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
-    """All findings about a server, reachable or not, with our keys or not."""
+    """All findings about a server, which may be unreachable or without a store."""
     server = Server(address, shown, clock)
     findings = Findings(ReadOnlyAccess(server), shown)
     try:
@@ -170,7 +170,7 @@ class Findings:
         self.findings: list[Finding] = []
 
     async def look(self, name: str, check: OfContents, seconds: float | None = SECONDS_TO_CHECK) -> bool:
-        """Run a check and keep its findings: whether there is no problem among them."""
+        """Run a check and keep its findings; returns whether none is a problem."""
         found = []
         try:
             async with asyncio.timeout(seconds):
@@ -190,7 +190,7 @@ class Findings:
             return None
 
     def _translate(self, name: str, error: Exception) -> Finding:
-        said = error if isinstance(error, StoreUnavailable) else translate(error, self._shown)
+        why = error if isinstance(error, StoreUnavailable) else translate(error, self._shown)
         return problem(
-            name, f"could not be checked: {said}", "if no other finding explains that, look at the server's log"
+            name, f"could not be checked: {why}", "if no other finding explains that, look at the server's log"
         )

@@ -65,7 +65,7 @@ class ReadOnlyAccess(Access):
         return [name for name in names if name not in self.lost]
 
 
-def _parsed(said: bytes) -> Info:
+def _parsed(info: bytes) -> Info:
     """The reply to INFO: a line for each field, and headings."""
-    lines = [line.partition(":") for line in said.decode().splitlines()]
+    lines = [line.partition(":") for line in info.decode().splitlines()]
     return {name: value for name, colon, value in lines if colon}

@@ -18,14 +18,14 @@ server, and every user of Windlass may."""
 MANY_CONNECTIONS = 0.8
 MUCH_MEMORY = 0.8
 SETTINGS = ("appendfsync", "maxclients")
-"""Settings that INFO does not have, or not in every version."""
+"""Settings that INFO lacks in some or all versions."""
 
 Info = dict[str, str]
 """The server's INFO, with those of SETTINGS that this user may read."""
 
 
 def check_versions(info: Info, address: Address) -> Iterator[Finding]:
-    """Whether Windlass works with this server, and whether it has a hole that scripts can use."""
+    """Whether Windlass works with this server, and whether it has a known vulnerability to scripts."""
     name, version = _version(info)
     series, patch, shown = version[:2], version[2], f"{name} {'.'.join(map(str, version))}"
     driver = version_of("redis")
@@ -85,12 +85,12 @@ def _flushing(policy: str | None) -> Finding:
 
 
 def check_memory(info: Info, address: Address) -> Iterator[Finding]:
-    """Whether the server would throw jobs away, and how much room there is."""
+    """Whether the server would evict jobs, and how much memory is free."""
     used, most, policy = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0)), info.get("maxmemory_policy")
     if policy not in (None, "noeviction"):
         yield problem(
             "memory",
-            f"maxmemory-policy {policy}: when memory is short the server throws keys away, and jobs with them",
+            f"maxmemory-policy {policy}: when memory is short the server evicts keys, and jobs with them",
             "set maxmemory-policy noeviction; a cache belongs on a server of its own",
         )
     elif not most:
@@ -98,8 +98,8 @@ def check_memory(info: Info, address: Address) -> Iterator[Finding]:
         room = f" of {size(machine)}" if machine else ""
         yield note(
             "memory",
-            f"{size(used)}{room} used, and no maxmemory: if the machine runs full, the system may kill the server",
-            "set maxmemory: then enqueues are refused in time, and workers go on",
+            f"{size(used)}{room} used, and no maxmemory: the system may kill the server when memory runs out",
+            "set maxmemory: then enqueues are refused in time, and workers continue",
         )
     elif used >= MAX_MEMORY_SHARE * most:
         yield problem(

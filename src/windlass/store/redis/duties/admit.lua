@@ -1,6 +1,6 @@
 -- admit: make due jobs pending, the earliest first; jobs with a concurrency key and no key slot wait for their key.
--- Pending jobs of a queue that became fair get tenant queues. Request: the maximum (0: only look); a call does as
--- much as it may. Reply: how many, and how long until the next is due (nothing: none).
+-- Pending jobs of a queue that became fair get tenant queues. Request: the maximum (0: only look), of which a call may
+-- do less. Reply: how many were admitted, and how long until the next is due (nothing: none).
 --! effect: writes
 --! uses: record, indexes, key_queue, details, assign_tenant_queues
 local MAX_WEIGHT, HEAVY, TEXT, PORTION = 250, 4, 4096, 25  -- one more for each TEXT bytes
@@ -31,7 +31,7 @@ end
 
 local is_delayed = {[SCHEDULED] = true, [FAILED] = true, [THROTTLED] = true}
 
--- Most jobs were scheduled, without key or details: these are written together. Their expiry is unchanged.
+-- Most jobs were scheduled and have no key or details: these are written together. Their expiry is unchanged.
 local function is_plain(r) return r.letter == SCHEDULED and bit.band(r.flags, HAS_CONCURRENCY_KEY + HAS_DETAILS) == 0 end
 
 local function admit_plain(ids, records)
@@ -55,7 +55,7 @@ local function admit_plain(ids, records)
   end
 end
 
--- How many, up to the work of one call: a job that is not plain counts as several.
+-- Admit jobs up to the work of one call, in which a job that is not plain counts as several; returns how many.
 local function admit_all(ids)
   local dirty_keys, plain, records, weight, done = {}, {}, {}, 0, #ids
   local values = {}
@@ -65,7 +65,7 @@ local function admit_all(ids)
     local value = values[at + 1]
     local r = value and read_record(value)
     if not r or not is_delayed[r.letter] then
-      redis.call('ZREM', K.due, id)  -- removed by hand, or left by a script that was stopped: the record decides
+      redis.call('ZREM', K.due, id)  -- the job was removed by hand, or a script was stopped: the record decides
     elseif is_plain(r) then
       plain[#plain + 1], records[#records + 1] = id, r
     else

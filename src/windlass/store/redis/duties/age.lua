@@ -1,7 +1,7 @@
--- age: move jobs that have waited long up to the next higher priority with pending jobs, at their rank; the
--- displayed priority stays. From the highest priority downwards, so no job moves twice. Request: the maximum, and
--- where the last call stopped: after which sort_priority, and to which the next ones move (-32768: none). Reply:
--- how many moved, and where to continue; only the number if all is done.
+-- age: move jobs that have waited long up to the next higher priority with pending jobs; they keep their rank, and
+-- the public priority stays. Priorities are visited from the highest down, so no job moves twice. Request: the
+-- maximum, and where the last call stopped: after which sort_priority, and to which the next jobs move (-32768: none).
+-- Reply: how many moved, and where to continue; only the number if all is done.
 --! effect: writes
 --! uses: record, indexes, merged_stream
 local now = now_micros()
@@ -11,7 +11,7 @@ local NONE, MAX_LEVELS, HEAD, MAX_LOOKED, MAX_TEXT = -32768, 50, 500, 500, 10000
 local left, after, above = unpack(request, 1, 3)
 local moved, looked, text = 0, 0, 0
 
--- The sort_priority of the first pending job of a type that is less urgent than `last`, or nil.
+-- The next sort_priority after `last` at which a type has pending jobs, or nil.
 local function next_priority(type, last)
   local from = '[' .. struct.pack('>I4', type)
   if last > NONE then from = '(' .. struct.pack('>I4I2', type, last + LEVEL) .. '\255\255\255' end
@@ -19,15 +19,15 @@ local function next_priority(type, last)
   return member and struct.unpack('>I2', member, 5) - LEVEL
 end
 
--- Each type that has pending jobs, and the next sort_priority at which it has any.
+-- By type with pending jobs: the first sort_priority to visit.
 local function heads()
   local found = {}
   for _, type in ipairs(pending_types()) do found[type] = next_priority(type, after) end
   return found
 end
 
--- How the places of jobs at one sort_priority begin, of each type that has any.
-local function stretches(types, sort_priority)
+-- The prefixes in `ready` of jobs at one sort_priority, for each type that has any.
+local function prefixes_at(types, sort_priority)
   local found = {}
   for type, at in pairs(types) do
     if at == sort_priority then found[#found + 1] = struct.pack('>I4I2', type, sort_priority + LEVEL) end
@@ -43,7 +43,7 @@ local function lift(id, r)
   add_to_indexes(id, r)
 end
 
--- The longest waiting come first; a job that was changed or aged lately waits anew, though its rank is old.
+-- Lift the jobs that have waited longest. A job that was changed or aged lately waits anew, though its rank is old.
 local function lift_aged(heads)
   local next_one = stream(K.ready, heads, math.ceil(2 * left / #heads) + 1)
   for _ = 1, HEAD do
@@ -68,7 +68,7 @@ for _ = 1, MAX_LEVELS do
     if not sort_priority or at < sort_priority then sort_priority = at end
   end
   if not sort_priority then return {moved} end
-  if above > NONE then lift_aged(stretches(types, sort_priority)) end
+  if above > NONE then lift_aged(prefixes_at(types, sort_priority)) end
   if left == 0 then return {moved, after, above} end
   local remains = false
   for type, at in pairs(types) do

@@ -1,5 +1,4 @@
--- check_counts: whether indexes have as many entries as the counters say. Reply: {index, expected, found} of each
--- that is wrong.
+-- check_counts: compare the sizes of indexes with the counters. Reply: {index, expected, found} of each that differs.
 --! effect: reads
 local wrong = {}
 local function check(place, expected, found)

@@ -1,5 +1,5 @@
--- next_due: how long until `admit` or `expire` has work here. Request: which of them. Reply as theirs: 0, and how
--- long (nothing: none). It writes nothing, so no replica is waited for.
+-- next_due: how long until `admit` or `expire` has work here. Request: which of them. Reply, like theirs: 0, and how
+-- long (nothing: none). As it only reads, it does not wait for replicas.
 --! effect: reads
 --! missing_queue: skip
 local now = now_micros()

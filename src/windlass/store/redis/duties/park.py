@@ -1,4 +1,4 @@
-"""park: park jobs whose type no live worker knows, and unpark them when one does.
+"""park: park jobs whose type no live worker knows, and unpark them when a worker does.
 
 A queue counts the pending jobs of each type, so unknown types are found without reading jobs.
 """
@@ -58,7 +58,7 @@ async def parked_types(access: Access) -> list[str]:
 
 
 async def unpark(access: Access, types: Sequence[str]) -> None:
-    """A worker knows these types: their jobs become pending again.
+    """Make parked jobs of these types pending again, since a worker knows them.
 
     Unreachable queues are left to a later heartbeat, or to `park`.
     """

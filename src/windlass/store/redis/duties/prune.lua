@@ -18,7 +18,7 @@ for from = 1, #ids, PORTION do
     if r and finished_letters[r.letter] then
       jobs[id], answer[#answer + 1] = r, id
     else
-      redis.call('ZREM', K.drop_times, id)  -- removed by hand, or left by a script that was stopped: the record decides
+      redis.call('ZREM', K.drop_times, id)  -- the job was removed by hand, or a script was stopped: the record decides
     end
   end
 end

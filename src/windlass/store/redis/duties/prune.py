@@ -20,8 +20,8 @@ MAX_PRUNED = 250
 async def prune(access: Access, limit: int) -> Sequence[JobId]:
     """Each queue drops its share of the limit; those with more to drop are called again while the limit allows.
 
-    Unreachable queues hold up no others. Full token buckets, old statistics and old plans of removed schedules go
-    too.
+    Unreachable queues do not delay the others. Full token buckets, old statistics and old plans of removed schedules
+    are dropped too.
     """
     dropped: list[JobId] = []
     troubles = QueueErrors()

@@ -20,7 +20,7 @@ SERVED_SECONDS = 1.0
 
 
 class DutyRotation:
-    """When each queue that one duty has looked at has work again."""
+    """When each queue that a duty has visited has work again."""
 
     def __init__(self) -> None:
         self._due: dict[str, Micros | None] = {}
@@ -29,7 +29,7 @@ class DutyRotation:
         """The last of the others that was visited."""
 
     def choose(self, names: Sequence[str], served: set[str], now: Micros) -> list[str]:
-        """Of all queues, in their order, those to visit now."""
+        """The queues to visit now, in the order of `names`."""
         gone = self._due.keys() - set(names)
         for name in gone:
             del self._due[name]
@@ -82,7 +82,7 @@ class QueueRotation:
 
     @staticmethod
     def now(access: Access) -> Micros:
-        """A clock with the rate of the store's, and any origin."""
+        """A clock that runs as fast as the store's, with any origin."""
         clock = access.server.clock
         return time.monotonic_ns() // 1000 if clock is None else clock.wall()
 

@@ -1,12 +1,12 @@
 -- repair_index: remove entries of one index that do not match a record, some at a time. Request: the index and the
--- rank to continue at. Reply: the next rank (-1: the end), and how many went.
+-- position to continue at. Reply: the next position (-1: the end), and how many were removed.
 --! effect: writes
 --! uses: record, index_entries, claims
 --! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, key_slots, parked, held
 local place, from = request[1], request[2]
 local STEP = place == 'held' and 2 or 100  -- a claim has some hundreds of jobs
 
--- A claim is over when none of its jobs is running.
+-- Recount the running jobs of a claim; without any, remove the claim. Returns whether it stays.
 local function recount_claim(member)
   local runner, claim, head = claim_of(member)
   local running = 0

@@ -12,7 +12,7 @@ local function must_be(key, score, member)
   repaired = repaired + 1
 end
 
--- What a runner holds is found by its claim; ids of one claim may come one after the other.
+-- Add a running job to the member of its claim in `held`, one job at a time.
 local function must_be_held(id, r)
   local head = claim_head(r.runner, r.claim)
   local member = claim_member(head)

@@ -17,7 +17,7 @@ from windlass.store.redis.dependencies.dependents import notify_dependents
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 
 MAX_IN_CALL = 250
-"""Jobs in one call of a script, which does fewer if they are much work."""
+"""Max jobs in one call of a script; it handles fewer if they are large."""
 
 
 class Swept(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Swept(msgspec.Struct, frozen=True):
     queues: Sequence[str] = ()
     """Queues in which any job was handled."""
     ids: Sequence[JobId] = ()
-    """Of the handled jobs, if the script returns them."""
+    """Ids of the handled jobs, if the script returns them."""
 
 
 Waits = dict[str, Micros | None]
@@ -52,8 +52,8 @@ async def sweep_all(access: Access, name: str, limit: int, rounds: QueueRotation
 async def sweep(access: Access, name: str, limit: int, queues: Sequence[str], waits: Waits | None = None) -> Swept:
     """Call a script that takes a limit and returns how long until its next job, up to `limit` jobs in all.
 
-    Queues take turns, the longest due first: many jobs of one queue do not hold up those of another. Unreachable
-    queues hold up no others; their error is raised at the end, unless there are ids to return.
+    Queues take turns, the longest due first, so that many jobs of one do not delay those of another, nor does an
+    unreachable one. Its error is raised at the end, unless there are ids to return.
     """
     waits = Waits() if waits is None else waits
     looks, troubles = await access.call_reachable("next_due", dict.fromkeys(queues, (name,)))
@@ -90,7 +90,7 @@ def _wait(reply: list[Any]) -> Micros | None:
 
 
 async def admit(access: Access, limit: int, queues: Sequence[str] | None, rounds: QueueRotation) -> Admitted:
-    """The earliest first, in these queues or in any."""
+    """Admit due jobs, the earliest first, in these queues or in all."""
     if queues is None:
         swept = await sweep_all(access, "admit", limit, rounds)
     else:
@@ -99,7 +99,7 @@ async def admit(access: Access, limit: int, queues: Sequence[str] | None, rounds
 
 
 async def expire(access: Access, limit: int, rounds: QueueRotation) -> Sequence[JobId]:
-    """The longest expired first, over all queues; their dependents are notified."""
+    """Cancel expired jobs of all queues, the longest expired first, and notify their dependents."""
     swept = await sweep_all(access, "expire", limit, rounds)
     with contextlib.suppress(StoreUnavailable):  # `tidy` notifies the rest
         await notify_dependents(access, swept.queues)
@@ -113,7 +113,7 @@ _NONE = -MAX_PRIORITY - 1
 
 
 async def age(access: Access, limit: int, rounds: QueueRotation) -> int:
-    """Move at most `limit` jobs, each by one step: how many. Queues are called together, and share the limit.
+    """Move at most `limit` jobs, each by one step; returns how many. Queues share the limit.
 
     Unreachable queues are left out; their error is raised at the end.
     """

@@ -28,43 +28,43 @@ MAX_PAGES = 200
 
 
 class Repairs:
-    """Which queues this process repairs, and how far it has come."""
+    """The queues that this process repairs, and the progress in each."""
 
     def __init__(self) -> None:
         self._due = 0.0
-        self._walks: dict[str, tuple[int, str]] = {}
-        """Queues that are under repair: which of the walks, and its cursor."""
+        self._in_progress: dict[str, tuple[int, str]] = {}
+        """By queue under repair: the number of the index (-1: the jobs), and the cursor in it."""
 
-    async def go_on(self, access: Access, queues: Sequence[str]) -> None:
+    async def run(self, access: Access, queues: Sequence[str]) -> None:
         """Check once a minute which queues need repair, and continue their repairs."""
         if time.monotonic() >= self._due or access.server.script_stopped:
-            await self._look(access, queues)
-        for queue in [queue for queue in self._walks if queue in queues]:
-            await self._walk(access, queue)
+            await self._check_counters(access, queues)
+        for queue in [queue for queue in self._in_progress if queue in queues]:
+            await self._repair_queue(access, queue)
 
-    async def _look(self, access: Access, queues: Sequence[str]) -> None:
+    async def _check_counters(self, access: Access, queues: Sequence[str]) -> None:
         """Check the counters; after a script stopped half-way, repair all queues."""
         suspect, access.server.script_stopped = access.server.script_stopped, False
         replies = await access.call_each("check_counts", dict.fromkeys(queues, ((),)))
         for queue, wrong in replies.items():
             if not isinstance(wrong, StoreUnavailable) and (wrong or suspect):
-                self._walks.setdefault(queue, (-1, "0"))
+                self._in_progress.setdefault(queue, (-1, "0"))
         self._due = time.monotonic() + INTERVAL
 
-    async def _walk(self, access: Access, queue: str) -> None:
-        """First every job, then every index, and at last the counters."""
+    async def _repair_queue(self, access: Access, queue: str) -> None:
+        """Repair every job, then every index, then the counters."""
         for _ in range(MAX_PAGES):
-            number, cursor = self._walks[queue]
+            number, cursor = self._in_progress[queue]
             if number == len(INDEXES):
                 await access.call("recount", queue, ())
-                del self._walks[queue]
+                del self._in_progress[queue]
                 return
             if number < 0:
                 onward = (await access.call("repair_jobs", queue, cursor))[0].decode()
-                self._walks[queue] = (0, "0") if onward == "0" else (number, onward)
+                self._in_progress[queue] = (0, "0") if onward == "0" else (number, onward)
             else:
                 rank = (await access.call("repair_index", queue, (INDEXES[number], int(cursor))))[0]
-                self._walks[queue] = (number + 1, "0") if rank < 0 else (number, str(rank))
+                self._in_progress[queue] = (number + 1, "0") if rank < 0 else (number, str(rank))
 
 
 IDLE = 5 * SECOND
@@ -76,7 +76,7 @@ ABANDONED = 600 * SECOND
 async def tidy(access: Access, repairs: Repairs, rounds: QueueRotation) -> None:
     """Finish abandoned batches, moves, notifications of dependents, and stopped scripts.
 
-    Unreachable queues hold up no others; their error is raised at the end.
+    Unreachable queues do not delay the others; their error is raised at the end.
     """
     names = await access.queue_names()
     replies = await access.call_each("unfinished_work", dict.fromkeys(await rounds.take(access, "tidy"), ((),)))
@@ -89,7 +89,7 @@ async def tidy(access: Access, repairs: Repairs, rounds: QueueRotation) -> None:
         lambda: _finish_batches(access, stale),
         lambda: finish_parent_checks(access, left),
         lambda: finish_notifications(access, left),
-        lambda: repairs.go_on(access, [queue for queue in names if queue not in away]),
+        lambda: repairs.run(access, [queue for queue in names if queue not in away]),
     ):
         with troubles.collected():
             await finish()

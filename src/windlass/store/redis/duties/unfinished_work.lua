@@ -1,5 +1,5 @@
--- unfinished_work: work that died with other processes. Reply: how many of the keys exist that hold moves, checks
--- and mail; then {batch, 1 if committed} of some abandoned large batches.
+-- unfinished_work: work that dead processes left. Reply: how many of the keys for moves, checks, notifications and mail
+-- exist; then {batch, 1 if committed} of some abandoned large batches.
 --! effect: reads
 --! uses: staged_batch
 local found = {redis.call('EXISTS', K.moving, K.parent_checks, K.parent_changes, K.outbox)}

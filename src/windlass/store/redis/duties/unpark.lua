@@ -9,7 +9,7 @@ local dirty_keys, freed, text, MAX_TEXT = {}, 0, 0, 1000000
 local function unpark(id, member)
   local r, value = read_job(id)
   if not r or r.letter ~= PARKED then
-    redis.call('ZREM', K.parked, member)  -- removed by hand, or left by a script that was stopped: the record decides
+    redis.call('ZREM', K.parked, member)  -- the job was removed by hand, or a script was stopped: the record decides
     return
   end
   freed, text = freed + 1, text + #value

@@ -1,5 +1,5 @@
--- campaign: take the leadership if it is free, keep it if it is ours; the leader forgets silent workers. Request:
--- candidate, length. Reply: the term; 0: another leads.
+-- campaign: take the leadership if it is free, or keep it; the leader forgets silent workers. Request: candidate,
+-- length. Reply: the term; 0: another process leads.
 --! scope: global
 --! effect: writes
 --! uses: lease_activity, workers

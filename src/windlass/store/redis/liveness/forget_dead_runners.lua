@@ -1,4 +1,4 @@
--- forget_dead_runners: all jobs of these runners are put back. Request: runners.
+-- forget_dead_runners: remove dead runners, after all of their jobs were put back. Request: runners.
 --! scope: global
 --! effect: writes
 --! uses: runners

@@ -27,7 +27,7 @@ _EXPIRES = struct.Struct(">q")
 
 
 async def open_lease(access: Access, request: LeaseRequest) -> None:
-    """A lease for a new runner. Safe to repeat."""
+    """Create a lease for a new runner. Safe to repeat."""
     await access.call_global("open_lease", (request.runner, request.worker, request.length))
 
 
@@ -76,7 +76,7 @@ async def lease_ends(access: Access, runners: Iterable[str]) -> dict[str, Micros
 
 
 def registrations_of(members: Iterable[bytes]) -> Registrations:
-    """By queue. Every runner has one registration without a queue, which is left out."""
+    """Registrations by queue. The one that every runner has without a queue is left out."""
     registrations: Registrations = defaultdict(list)
     for member in members:
         _, runner, queue = member.decode().split("\0")

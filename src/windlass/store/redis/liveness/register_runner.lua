@@ -1,4 +1,4 @@
--- register_runner: record that a runner may hold jobs in queues, before it claims there: its end must find them.
+-- register_runner: record that a runner may hold jobs in queues, before it claims there, so that a rescue finds them.
 -- Request: runner, queues. Reply: how long its lease holds; 0: over, -1: none.
 --! scope: global
 --! effect: writes

@@ -98,7 +98,7 @@ async def _unregistered(
 async def _reached(
     access: Access, name: str, requests: dict[str, tuple[Any, ...]], unreached: dict[str, StoreUnavailable]
 ) -> dict[str, Any]:
-    """The replies of a script; in a cluster, unreachable queues are noted."""
+    """The replies of a script; in a cluster, unreachable queues are added to `unreached`."""
     if not access.clustered:
         return await access.call_queues(name, requests)
     replies = await access.call_each(name, requests)
@@ -134,7 +134,7 @@ async def _put_back(
 async def _end(
     access: Access, held: dict[str, tuple[Micros, list[Record]]], how: Callable[[Running], Ending]
 ) -> list[Rescued]:
-    """Put back the jobs that did not end meanwhile."""
+    """End the attempts of jobs that did not end meanwhile."""
     endings = {
         record.id: how(running_of(record, queue)) for queue, (_, records) in held.items() for record in records
     }

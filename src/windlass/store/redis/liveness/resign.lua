@@ -1,4 +1,4 @@
--- resign: give up the leadership, if it is ours. The term stays, so that the next one is larger. Request:
+-- resign: give up the leadership, if the candidate has it. The term is kept, so that the next one is higher. Request:
 -- candidate.
 --! scope: global
 --! effect: writes

@@ -13,7 +13,7 @@ from windlass.store.redis.liveness.leases import registrations_of
 from windlass.store.rows import to_worker
 
 MAX_BEATS = 200
-"""Reports that one call writes."""
+"""Max reports that one call writes."""
 _SINCE = struct.Struct(">q")
 
 
@@ -56,13 +56,13 @@ async def _held(access: Access) -> Counter[str]:
 
 
 async def campaign(access: Access, bid: Campaign) -> int | None:
-    """Take the leadership if it is free, keep it if it is ours."""
+    """Take the leadership if it is free, or keep it."""
     term: int = await access.call_global("campaign", (bid.candidate, bid.length))
     return term or None
 
 
 async def resign(access: Access, candidate: str) -> None:
-    """Give the leadership up, if it is ours."""
+    """Give up the leadership, if the candidate has it."""
     await access.call_global("resign", (candidate,))
 
 

@@ -1,8 +1,7 @@
--- count_completed: how many children of a job have completed, of those between two ids and before the first live one,
--- a bounded number at a time.
--- Request: the parent, the id after which and the id before which they are. Reply: the last id (empty: the end), their
--- number (-1: too many jobs of the queue ended without completing), the live one (empty: none), and 1 if children may
--- be moving to another queue.
+-- count_completed: count the completed children of a job between two ids, up to the first live one, a bounded number at
+-- a time. Request: the parent, the id after which and the id before which they are. Reply: the last id (empty: the end),
+-- their number (-1: too many jobs of the queue ended without completing), the first live one (empty: none), and 1 if
+-- children may be moving to another queue.
 --! effect: reads
 --! uses: byte_order, lost_ids, few_ids
 --! keys: queue, counts, jobs, ready, due, by_status, waiting_for_key, parked, children, drop_times, moving
@@ -11,7 +10,7 @@ local MAX_COUNTED, STEP, MAX_FEW = 4000, 1000, 200
 
 local function is_between(id) return comes_before(after, id) and comes_before(id, before) end
 
--- All children but the lost ones have completed, if the live jobs of the queue are known.
+-- If the live jobs of the queue are known: all other children have completed, except the lost ones.
 local function count_kept(live, lost)
   local first = before
   for _, id in ipairs(live) do
@@ -25,7 +24,7 @@ local function count_kept(live, lost)
   return '', kept, first == before and '' or first
 end
 
--- Ended jobs have a time at which they are dropped.
+-- Count child by child; ended jobs are those with a time at which they are dropped.
 local function count_each(lost)
   local completed, counted = 0, 0
   while counted < MAX_COUNTED do

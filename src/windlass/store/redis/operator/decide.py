@@ -60,7 +60,7 @@ async def decide_all(
 async def _decide_some(
     access: Access, turn: Numbered, decide: Decide, apply: Apply, versions: Versions
 ) -> dict[int, Transition | None]:
-    """Each id once: the answers of those that did not change meanwhile."""
+    """Decide about each id once; returns the answers for jobs that did not change meanwhile."""
     view = await read_anywhere(access, turn.values())
     answers: dict[int, Transition | None] = {}
     wanted: dict[int, tuple[FoundJob, Record]] = {}
@@ -89,7 +89,7 @@ async def _decide_some(
 
 
 def _moved(before: Record, replaced: Replaced) -> Transition | None:
-    """None: it must be decided again."""
+    """The answer; None: the job has changed, and must be decided again."""
     if replaced.status is not None:
         return Transition(before.id, replaced.status, done=True)
     if replaced.holder is not None:

@@ -11,13 +11,13 @@ PORTION = 250
 
 
 async def add(access: Access, kind: str, id: str, data: str, keep: Micros | None = None) -> Document | None:
-    """None if it was added, else the existing document."""
+    """Add a document; returns None, or the existing document."""
     reply = await access.call_global("add_document", [keep or 0], _member(kind, id), data.encode())
     return _document(id, reply)
 
 
 async def replace(access: Access, kind: str, id: str, data: str, version: int, keep: Micros | None = None) -> bool:
-    """Whether the document had this version, and is replaced. `keep`: how long from now; None: its end stays."""
+    """Replace a document if it has this version; returns whether. `keep`: how long from now; None: as before."""
     request = [version, keep or 0]
     return bool(await access.call_global("replace_document", request, _member(kind, id), data.encode()))
 
@@ -33,7 +33,7 @@ async def get(access: Access, kind: str, ids: Sequence[str]) -> list[Document | 
 
 
 async def newest(access: Access, kind: str, limit: int, before: str | None = None) -> list[Document]:
-    """In descending order of ids; not one consistent read of all."""
+    """Documents in descending order of ids; not one consistent read."""
     found: list[Document] = []
     start = kind.encode() + b"\1" if before is None else _member(kind, before)
     while start and len(found) < limit:
@@ -47,14 +47,14 @@ async def newest(access: Access, kind: str, limit: int, before: str | None = Non
 
 
 async def delete(access: Access, kind: str, ids: Sequence[str]) -> int:
-    """How many of them existed."""
+    """Delete documents; returns how many existed."""
     members = [_member(kind, id_) for id_ in ids]
     portions = [members[at : at + PORTION] for at in range(0, len(members), PORTION)]
     return sum([await access.call_global("drop_documents", [], *portion) for portion in portions])
 
 
 async def trim(access: Access, kind: str, most: int, limit: int) -> int:
-    """How many of the lowest ids were deleted."""
+    """Delete the lowest ids beyond `most`; returns how many."""
     bounds = _member(kind, ""), kind.encode() + b"\1"
     return int(await access.call_global("trim_documents", (most, min(limit, PORTION)), *bounds))
 

@@ -1,5 +1,5 @@
--- drop_jobs: drop finished jobs. Request: {id, version} of each, version -1: any. Reply for each: the letter that it
--- had; the negative letter of an unfinished job; 0: not here, or changed.
+-- drop_jobs: drop finished jobs. Request: {id, version} of each; version -1: any. Reply for each: its letter; the
+-- negative letter of an unfinished job, which stays; 0: not here, or changed.
 --! effect: writes
 --! uses: record, drop
 local now, answer, jobs = now_micros(), {}, {}

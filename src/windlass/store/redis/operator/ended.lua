@@ -1,6 +1,6 @@
--- ended: finished jobs in the order of their ends, a bounded number at a time. Request: the moment and the id after which
--- they are wanted, and the maximum. Reply: the moment and the id up to which was read (empty: all), and {id, record,
--- details} of each. Completed and cancelled jobs are found by the time at which they are dropped, less the retention.
+-- ended: finished jobs in the order of their ends, a bounded number at a time. Request: the moment and the id to continue
+-- after, and the maximum. Reply: the moment and the id up to which all were read (empty: the end), and {id, record,
+-- details} of each. Completed and cancelled jobs are found by the time at which they are dropped, minus the retention.
 --! effect: reads
 --! uses: record, indexes, byte_order
 --! keys: queue, jobs, details, drop_times, failures
@@ -38,7 +38,7 @@ while at < #found and count < limit do
     answer[1], answer[2] = string.format('%.0f', moment), id
     if value then
       local is, _, _, _, updated = struct.unpack(HEAD_A, value)
-      -- Not if the retention was another one, or the status has changed since.
+      -- Else the retention was changed since, or the status.
       if is == letter and updated == moment then
         count = count + 1
         answer[2 + count] = {id, value, redis.call('HGET', K.details, id) or ''}

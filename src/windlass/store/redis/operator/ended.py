@@ -25,17 +25,17 @@ class _Walk(msgspec.Struct):
     found: list[JobEnd]
     ended: bool = False
 
-    def goes_on(self, limit: int) -> bool:
+    def may_continue(self, limit: int) -> bool:
         return not self.ended and len(self.found) < limit
 
 
 async def ended(access: Access, since: Micros | None, after: JobId | None, limit: int) -> Ends:
-    """The ended jobs of all queues, in order."""
+    """Ended jobs of all queues, in the order of their ends."""
     now = await access.now()
     if since is None:
         return Ends(now, ())
     walks = {name: _Walk((since, after or ""), []) for name in await access.queue_names()}
-    while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+    while unfinished := {name: walk for name, walk in walks.items() if walk.may_continue(limit)}:
         requests = {name: ((*walk.reached, MAX_AT_ONCE),) for name, walk in unfinished.items()}
         for name, (moment, id_, *rows) in (await access.call_queues("ended", requests)).items():
             walk = walks[name]
@@ -50,7 +50,7 @@ async def ended(access: Access, since: Micros | None, after: JobId | None, limit
 
 
 async def dead_ends(access: Access, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
-    """The dead ones among failures."""
+    """How dead jobs ended, latest first."""
     found: list[JobEnd] = []
     while len(found) < limit and (page := await failures(access, limit, before)):
         found += [_end_of(job) for job in page if job.status is Status.DEAD]

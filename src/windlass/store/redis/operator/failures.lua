@@ -1,5 +1,5 @@
--- failures: the latest failed and dead jobs. Request: the maximum, and the moment and the id before which they are. Reply:
--- {id, record, details} of each.
+-- failures: the latest failed and dead jobs. Request: the maximum, and the moment and the id before which to begin.
+-- Reply: {id, record, details} of each.
 --! effect: reads
 --! uses: byte_order
 local most, at, before = unpack(request, 1, 3)

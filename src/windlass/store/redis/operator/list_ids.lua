@@ -1,15 +1,15 @@
 -- list_ids: ids of matching jobs in the order of ids, a bounded number at a time. Request: the id to continue
 -- after (empty: the start), how many are wanted, how many may be read, whether the oldest come first, status
--- letters (empty: all); then, false for any, type, tenant, tag, parent, schedule, end of the id, and the id before
--- which a list from the oldest ends; {field, text} of texts that fields contain; types, one of which it has (empty:
--- any). Reply: the last id (empty: the end), how many were read, 1 if children may be moving to another queue, and
--- the matching ids.
+-- letters (empty: all); type, tenant, tag, parent, schedule, end of the id, and the id before which a list from the
+-- oldest ends (each false: any); {field, text} of texts that fields must contain; allowed types (empty: any). Reply:
+-- the last id (empty: the end), how many were read, 1 if children may be moving to another queue, and the matching
+-- ids.
 --! effect: reads
 --! uses: record, claims, byte_order, lost_ids, few_ids
 --! keys: queue, counts, jobs, details, ids, types, ready, due, by_status, waiting_for_key, parked, children, moving
 local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end, id_before, texts, types = unpack(request, 1, 14)
 local MAX_READ, MAX_SEEN, MAX_BYTES, STEP = 400, 2000, 500000, 50
--- Up to this number, jobs of the wanted statuses are gathered; each must be looked up if children are wanted.
+-- Up to this number, jobs of the wanted statuses are all read; if children are wanted, each must be looked up.
 local MAX_FEW = parent and 200 or 1000
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
@@ -27,7 +27,7 @@ local function along(key, head, from, count)
   return found
 end
 
--- The first twelve digits, read as a number once, usually decide: comparing bytes is slow.
+-- Usually the first twelve digits decide, which are read once as a number: comparing bytes is slow.
 local heads = {}
 local function head_of(id)
   if not heads[id] then heads[id] = tonumber(string.sub(id, 1, 8) .. string.sub(id, 10, 13), 16) or 0 end
@@ -60,7 +60,7 @@ end
 
 local function only_rare() return letters ~= '' and not string.find(letters, '[^fdx]') end
 
--- The children among these ids. `children` has no statuses, and most children may have ended.
+-- The children among these ids: cheaper than reading all children, most of which may have ended.
 local function children(ids)
   local kept = {}
   for _, id in ipairs(ids) do
@@ -69,7 +69,7 @@ local function children(ids)
   return kept
 end
 
--- Sorted once, then returned in portions.
+-- A source that sorts these ids once, and returns them in portions.
 local function portions(ids)
   local queued, given = sorted(ids, from, #ids), 0
   return function(_, count)
@@ -114,7 +114,7 @@ local function has_tag(text)
   return false
 end
 
--- Whether the fields contain the texts. The payload is searched in the whole record, which has it as it is.
+-- Whether the fields contain the texts. The payload is searched in the whole record, which contains it unchanged.
 local function contains_all(id, value)
   local r
   for _, each in ipairs(texts) do
@@ -133,7 +133,7 @@ local function contains_all(id, value)
   return true
 end
 
--- Reads only what the filter needs: most records do not match.
+-- Whether a record matches. Only what the filter needs is read, as most records do not match.
 local TAGS, SCHEDULE = 15, 17
 local function matches(id, value)
   if letters ~= '' and not string.find(letters, string.sub(value, 1, 1), 1, true) then return false end
@@ -149,14 +149,14 @@ local function matches(id, value)
   return not tag or has_tag(fields[TAGS])
 end
 
--- Whether jobs have ended is in `drop_times`, which costs less to read than their records: if only ended children are
--- wanted, or only live ones, others are not read. Of ended ones nothing is read if few have a status that is not wanted.
+-- Whether a job has ended is cheaper to read in `drop_times` than in its record. So if only ended or only live children
+-- are wanted, records of the others are not read; nor are those of ended ones, if few have an unwanted status.
 local by_end = parent and letters ~= '' and not (string.find(letters, '[cdx]') and string.find(letters, '[^cdx]'))
 local ended_wanted = by_end and string.find(letters, '[cdx]') ~= nil
 local unwanted = string.gsub('dx', '[' .. (letters == '' and ' ' or letters) .. ']', '')
 local others = ended_wanted and not must_unpack and string.find(letters, 'c', 1, true) and lost_ids(unwanted, MAX_FEW)
 
--- Of each id its record; true: it matches; false: it does not.
+-- For each id its record; true: it matches; false: it does not.
 local function looked_up(ids)
   if not by_end then return redis.call('HMGET', K.jobs, unpack(ids)) end
   local found, to_read, places = redis.call('ZMSCORE', K.drop_times, unpack(ids)), {}, {}

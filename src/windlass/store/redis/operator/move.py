@@ -22,20 +22,20 @@ OVERDUE: Micros = 30 * SECOND
 """A move of this age is abandoned: no call takes as long."""
 
 Packet = tuple[bytes, bytes, bytes, bytes]
-"""Target, record, details, notes."""
+"""A moving job: target, record, details, notes."""
 
 
 async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
     """Move the jobs of these pairs, by source queue, each on its own; the new record is for the target."""
     holders = await _reserve(access, target, [pair for pairs in leaving.values() for pair in pairs], RESERVED_FOR)
-    going = {queue: [pair for pair in pairs if pair[0].id not in holders] for queue, pairs in leaving.items()}
-    packets = await _depart(access, target, {queue: pairs for queue, pairs in going.items() if pairs})
-    stayed = [pair for queue, pairs in going.items() for pair in pairs if pair[0].id not in packets.get(queue, {})]
+    movable = {queue: [pair for pair in pairs if pair[0].id not in holders] for queue, pairs in leaving.items()}
+    packets = await _move_out(access, target, {queue: pairs for queue, pairs in movable.items() if pairs})
+    stayed = [pair for queue, pairs in movable.items() for pair in pairs if pair[0].id not in packets.get(queue, {})]
     await _reserve(access, target, stayed, 0)
-    letters = await carry(access, packets)
+    letters = await move_in(access, packets)
     moved = {
         before.id: Replaced(STATUS[letters[before.id]] if letters[before.id] else after.status)
-        for queue, pairs in going.items()
+        for queue, pairs in movable.items()
         for before, after in pairs
         if before.id in packets.get(queue, {})
     }
@@ -56,11 +56,11 @@ async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: M
     return holders
 
 
-async def _depart(
+async def _move_out(
     access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]
 ) -> dict[str, dict[JobId, Packet]]:
-    """The packets of jobs that have departed, by source queue."""
-    requests = {queue: _departure(target, pairs) for queue, pairs in leaving.items()}
+    """Remove jobs from their source queues; returns their packets, by source queue."""
+    requests = {queue: _move_out_request(target, pairs) for queue, pairs in leaving.items()}
     replies = await access.call_queues("move_out", requests)
     return {
         queue: {
@@ -72,7 +72,7 @@ async def _depart(
     }
 
 
-def _departure(target: str, pairs: Sequence[Pair]) -> tuple[Any, ...]:
+def _move_out_request(target: str, pairs: Sequence[Pair]) -> tuple[Any, ...]:
     blobs = [blob for _, after in pairs for blob in _blobs(after)]
     return (target, [(before.id, before.version) for before, _ in pairs]), *blobs
 
@@ -83,16 +83,16 @@ def _blobs(after: Record) -> tuple[bytes, bytes]:
     return pack(after), encode(after.details) if more else b""
 
 
-async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -> dict[JobId, int]:
-    """Store departed jobs in their targets, then remove them from the sources: the letter of each."""
-    arriving: dict[str, list[tuple[JobId, Packet]]] = defaultdict(list)
-    for departed in packets.values():
-        for id_, packet in departed.items():
-            arriving[packet[0].decode()].append((id_, packet))
-    if parking := [target for target, jobs in arriving.items() if any(_is_parked(packet) for _, packet in jobs)]:
+async def move_in(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -> dict[JobId, int]:
+    """Store moving jobs in their targets, then remove them from the sources; returns the letter of each."""
+    by_target: dict[str, list[tuple[JobId, Packet]]] = defaultdict(list)
+    for jobs in packets.values():
+        for id_, packet in jobs.items():
+            by_target[packet[0].decode()].append((id_, packet))
+    if parking := [target for target, jobs in by_target.items() if any(_is_parked(packet) for _, packet in jobs)]:
         await access.call_global("add_queue_names", ("parked_queues", parking))
     letters: dict[JobId, int] = {}
-    async for target, some, reply in call_in_portions(access, "move_in", arriving, _arrival):
+    async for target, some, reply in call_in_portions(access, "move_in", by_target, _move_in_request):
         ids = [id_ for id_, _ in some]
         letters |= zip(ids, reply, strict=True)
         access.server.job_locations.note(target, ids)
@@ -103,7 +103,7 @@ async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -
     return letters
 
 
-def _arrival(jobs: Sequence[tuple[JobId, Packet]]) -> tuple[Any, ...]:
+def _move_in_request(jobs: Sequence[tuple[JobId, Packet]]) -> tuple[Any, ...]:
     return [id_ for id_, _ in jobs], *(blob for _, packet in jobs for blob in packet[1:])
 
 
@@ -113,8 +113,8 @@ def _is_parked(packet: Packet) -> bool:
 
 
 async def finish_moves(access: Access, queues: Sequence[str] | None = None, least: Micros = OVERDUE) -> int:
-    """Finish moves of dead processes: how many jobs arrived."""
+    """Finish moves of dead processes; returns how many jobs were moved."""
     names = await access.queue_names() if queues is None else queues
     replies = await access.call_queues("unfinished_moves", dict.fromkeys(names, ((least, MAX_READ),)))
     packets = {queue: {id_.decode(): tuple(packet) for id_, packet in found} for queue, found in replies.items()}
-    return len(await carry(access, packets))
+    return len(await move_in(access, packets))

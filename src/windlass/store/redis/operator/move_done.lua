@@ -1,10 +1,10 @@
--- move_done: forget jobs that have arrived in their new queue; their idempotency keys are free here. Request: {id,
--- version} of each: a job may have come back, and be moving again. Its dependents here register with it again.
+-- move_done: forget jobs that were stored in their new queue, and free their idempotency keys here. Request: {id,
+-- version} of each, since a job may have come back and be moving again. Its dependents here register with it again.
 --! effect: writes
 --! uses: record, idempotency_keys, drop, parent_changes
 local now = now_micros()
 
-local function leave_behind(id, version)
+local function forget_moved(id, version)
   local kept = redis.call('HGET', K.moving, id)
   local r = kept and read_record(cmsgpack.unpack(kept)[2][2])
   if not r or r.version ~= version then return end
@@ -14,5 +14,5 @@ local function leave_behind(id, version)
   if has(r.flags, HAS_DEPENDENTS) then note_parent_state(id, MOVED, '') end
 end
 
-for _, entry in ipairs(request) do leave_behind(entry[1], entry[2]) end
+for _, entry in ipairs(request) do forget_moved(entry[1], entry[2]) end
 return 1

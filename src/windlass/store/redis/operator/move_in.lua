@@ -1,6 +1,6 @@
--- move_in: store jobs that come from another queue, each unless it came before. Request: ids; blobs: record,
--- details and notes (empty: none) of each. Reply for each: its letter here, 0 if it was here and is gone. A mover
--- may be late, after another process finished for it and the job moved on to a third queue: the tombstone has its
+-- move_in: store jobs that come from another queue, each unless it was stored before. Request: ids; blobs: record,
+-- details and notes (empty: none) of each. Reply for each: its letter here, 0 if it was here and is gone. A process
+-- may be late, when another has finished the move and the job has moved on to a third queue: the tombstone has its
 -- version, and versions only grow. A job that waits for parents registers with them again from here.
 --! effect: writes
 --! uses: record, indexes, idempotency_keys, key_queue, drop
@@ -16,13 +16,13 @@ local function was_here(id, r)
   return false
 end
 
-local function arrive(id, record, details, notes)
+local function move_in(id, record, details, notes)
   local here = redis.call('HGET', K.jobs, id)
   if here then return string.byte(here) end
   local r = read_record(record)
   if was_here(id, r) then return 0 end
   r.type = type_number(fields_of(r)[TYPE])
-  -- It was reserved. If another job has it by now, the job is stored without it: it must be somewhere.
+  -- The key was reserved. If another job has it by now, the job is stored without it rather than lost.
   if has(r.flags, HAS_IDEMPOTENCY_KEY) then take_key(id, fields_of(r)[KEY_DIGEST], now) end
   redis.call('HSET', K.jobs, id, write_record(r))
   redis.call('ZADD', K.ids, 0, id)
@@ -37,7 +37,7 @@ end
 
 for i, id in ipairs(request) do
   local at = 1 + 3 * i
-  answer[i] = arrive(id, ARGV[at], ARGV[at + 1], ARGV[at + 2])
+  answer[i] = move_in(id, ARGV[at], ARGV[at + 1], ARGV[at + 2])
 end
 local granted = assign_key_slots(dirty_keys, now)
 for i, id in ipairs(request) do

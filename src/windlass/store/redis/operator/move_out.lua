@@ -1,13 +1,12 @@
--- move_out: waiting jobs leave for another queue. Until they have arrived (`move_done`) they are in `moving`, so
--- that any process can finish the move. Request: target, and {id, version} of each; blobs: the new record and
--- details (empty: none) of each. Reply for each: 0 if it has changed; else {target, record, details, notes} for
--- `move_in`.
+-- move_out: remove waiting jobs that move to another queue. Until `move_done` they are in `moving`, so that any process
+-- can finish the move. Request: target, and {id, version} of each; blobs: the new record and details (empty: none) of
+-- each. Reply for each: 0 if it has changed; else {target, record, details, notes} for `move_in`.
 --! effect: writes
 --! uses: record, indexes, replace_record, key_queue, completion_hints, parent_changes
 local now, target = now_micros(), request[1]
 local dirty_keys, answer = {}, {}
 
-local function leave(id, version, record, details)
+local function move_out(id, version, record, details)
   local before = read_job(id)
   if not before or before.version ~= version or not waiting_letters[before.letter] then return 0 end
   local r = read_record(record)
@@ -28,7 +27,7 @@ local function leave(id, version, record, details)
 end
 
 for i, entry in ipairs(request[2]) do
-  answer[i] = leave(entry[1], entry[2], ARGV[2 + 2 * i], ARGV[3 + 2 * i])
+  answer[i] = move_out(entry[1], entry[2], ARGV[2 + 2 * i], ARGV[3 + 2 * i])
 end
 assign_key_slots(dirty_keys, now)
 return answer

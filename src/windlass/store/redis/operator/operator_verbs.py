@@ -31,7 +31,7 @@ _ANY = -1
 async def cancel(
     access: Access, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Waiting jobs end now, all at once, before any key slot is reassigned. Running ones get a cancel request."""
+    """Cancel waiting jobs, all before any key slot is reassigned; running ones get a cancel request."""
 
     def decide(seen: FoundJob) -> Record | None:
         record = seen.record
@@ -47,16 +47,16 @@ async def cancel(
 
 
 async def retry(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Pending or waiting for its key at once, with a fresh budget; attempts are counted on, the key is taken again.
+    """Make jobs pending, or waiting for their key, with a fresh budget; each takes its idempotency key again.
 
-    A job with a pending parent waits for it; one with a failed parent stays: the parent must be retried first.
+    A job with a pending parent waits for it; with a failed parent it stays, as that must be retried first.
     """
 
     def decide(seen: FoundJob) -> Record | None:
         record = seen.record
         if record.status not in RETRYABLE:
             return None
-        after = _revived(seen) if record.finished else msgspec.structs.replace(record)
+        after = _retried(seen) if record.finished else msgspec.structs.replace(record)
         after.failures, after.crashes, after.expires_at = 0, 0, 0
         if record.flags & Flag.WAITS_FOR_PARENTS:
             set_status(after, Status.BLOCKED, WAITING_FOR_PARENT)
@@ -68,7 +68,7 @@ async def retry(access: Access, ids: Sequence[JobId], versions: Versions = ANY_V
     return await decide_all(access, ids, decide, replace_waiting, versions)
 
 
-def _revived(seen: FoundJob) -> Record:
+def _retried(seen: FoundJob) -> Record:
     """A finished job that becomes live again; its attempts are kept."""
     after = msgspec.structs.replace(
         seen.record,
@@ -94,7 +94,7 @@ def _all_attempts(seen: FoundJob) -> str | None:
 
 
 async def run_now(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Pending or waiting for its key at once, behind jobs that wait already; a pending job keeps its rank."""
+    """Make jobs pending, or waiting for their key, behind those that wait already; a pending job keeps its rank."""
 
     def decide(seen: FoundJob) -> Record | None:
         record = seen.record
@@ -110,7 +110,7 @@ async def run_now(access: Access, ids: Sequence[JobId], versions: Versions = ANY
 
 
 def make_due_now(record: Record, now: Micros) -> None:
-    """It is due now; with a concurrency key and no key slot it waits for its key."""
+    """Make a job due now; with a concurrency key and no key slot it waits for its key."""
     due = Timing(Status.PENDING, None, now, now)
     apply_timing(record, or_waiting_for_key(due, record.fields.concurrency_key, key_slot_of(record)), now)
 
@@ -122,12 +122,12 @@ def apply_timing(record: Record, timing: Timing, now: Micros) -> None:
 
 
 def key_slot_of(record: Record) -> int | None:
-    """The slot of its key that the job has."""
+    """The key slot of a job, if any."""
     return None if record.key_slot == NO_KEY_SLOT else record.key_slot
 
 
 async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Finished jobs only: a live one must be cancelled first. Of a repeated id the first is answered as deleted."""
+    """Drop finished jobs; a live one must be cancelled first. Of a repeated id the first is answered as deleted."""
     if versions:
         return await _delete_unchanged(access, ids, versions)
     places = access.server.job_locations.places(ids)
@@ -175,11 +175,11 @@ async def replace_waiting(access: Access, decided: Decided) -> dict[JobId, Repla
     replaced = await replace_decided(
         access, [(seen, after) for seen, after in decided if seen.record.id not in failed]
     )
-    asking: dict[str, list[JobId]] = defaultdict(list)
+    to_register: dict[str, list[JobId]] = defaultdict(list)
     for seen in waiting:
         if seen.record.id not in failed and replaced[seen.record.id].status is not None:
-            asking[seen.queue].append(seen.record.id)
-    await register_children(access, asking)
+            to_register[seen.queue].append(seen.record.id)
+    await register_children(access, to_register)
     return replaced | {id_: Replaced(None, parent=parent) for id_, parent in failed.items()}
 
 
@@ -203,7 +203,7 @@ async def _failed_parents(access: Access, links: Sequence[FoundJob]) -> dict[Job
 async def change(
     access: Access, ids: Sequence[JobId], wanted: JobChange, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Each job wholly or not at all; a job that moves keeps its idempotency key."""
+    """Change each job completely or not at all; a job that moves keeps its idempotency key."""
 
     async def apply(access: Access, decided: Decided) -> dict[JobId, Replaced]:
         there = [(seen, after) for seen, after in decided if _moves(seen, wanted)]

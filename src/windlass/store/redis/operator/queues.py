@@ -33,16 +33,16 @@ Decide = Callable[[QueueState], Queue]
 async def declare(access: Access, queues: dict[str, QueueSettings]) -> None:
     """Store what the code declares; the operator's change stays."""
 
-    def to_say(settings: QueueSettings) -> Decide:
+    def to_declare(settings: QueueSettings) -> Decide:
         return lambda kept: msgspec.structs.replace(kept.queue, declared=settings)
 
-    await _write(access, {name: to_say(settings) for name, settings in queues.items()})
+    await _write(access, {name: to_declare(settings) for name, settings in queues.items()})
 
 
 async def change(
     access: Access, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
 ) -> Queue:
-    """Replace the operator's change, if it still is the expected one."""
+    """Replace the operator's changes, if they are still `was`."""
     return await _write_one(access, name, lambda kept: with_change(kept.queue, changed, was, version))
 
 
@@ -114,7 +114,7 @@ async def _write(access: Access, decisions: Mapping[str, Decide]) -> dict[str, Q
         done |= {name: queue for name, queue in decided.items() if written.get(name, 1)}
         if len(done) == len(decisions):
             return done
-    raise StoreUnavailable(f"{access.server.shown}: others write the settings of a queue all the time")
+    raise StoreUnavailable(f"{access.server.shown}: other processes keep changing the settings of a queue")
 
 
 def _request(queue: Queue, version: int) -> tuple[int, list[str | int], list[str]]:

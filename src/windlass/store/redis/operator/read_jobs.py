@@ -23,14 +23,14 @@ _notes = msgspec.msgpack.Decoder(tuple[str | None, str | None])
 
 
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
-    """In the order of the ids."""
+    """Jobs in the order of the ids."""
     found = await find(access, ids)
     jobs = await jobs_of(access, found)
     return [jobs.get(id_) for id_ in ids]
 
 
 async def outcomes(access: Access, ids: Sequence[JobId]) -> list[str | None]:
-    """The outcomes that tombstones have."""
+    """The outcomes of dropped jobs, from their tombstones."""
     view = await read_anywhere(access, ids)
     return [view.tombstones[id_].outcome if id_ in view.tombstones and id_ not in view.jobs else None for id_ in ids]
 
@@ -63,11 +63,11 @@ def _job(found: FoundJob, leases: Mapping[str, Micros]) -> Job:
 
 
 MAX_WALKED = 10_000
-"""Jobs of a queue that one page may read; then it ends early, and the next page continues."""
+"""Max jobs of a queue that one page reads; then it ends early, and the next page continues."""
 
 
 def _max_walked(wanted: JobFilter, queues: int) -> int:
-    """A search in texts has MAX_WALKED for all queues together, and at least 500 for each."""
+    """Max jobs to read in each queue: a search in texts has MAX_WALKED for all queues, but at least 500 for each."""
     return max(500, MAX_WALKED // max(1, queues)) if wanted.contains else MAX_WALKED
 
 
@@ -82,7 +82,7 @@ class Walk(msgspec.Struct):
     seen: int = 0
     """How many jobs were read."""
 
-    def goes_on(self, limit: int) -> bool:
+    def may_continue(self, limit: int) -> bool:
         """Whether there may be more matches, and the walk may continue."""
         return not self.ended and len(self.ids) < limit and self.seen < self.most
 
@@ -131,7 +131,7 @@ async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *
         names = [name for name in names if not wanted.queues or name in wanted.queues]
         walks = {name: Walk([], start, ended=False, most=_max_walked(wanted, len(names))) for name in names}
         moving = set[str]()
-        while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+        while unfinished := {name: walk for name, walk in walks.items() if walk.may_continue(limit)}:
             requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
             for name, (reached, seen, may_move, *ids) in (await access.call_queues("list_ids", requests)).items():
                 walk = walks[name]
@@ -147,10 +147,18 @@ async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *
 def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tuple[object, ...]:
     """The request of list_ids.lua."""
     letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
-    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.schedule, wanted.id_end, wanted.id_before)
+    filters = (
+        wanted.type,
+        wanted.tenant,
+        wanted.tag,
+        wanted.parent,
+        wanted.schedule,
+        wanted.id_end,
+        wanted.id_before,
+    )
     most = walk.most - walk.seen
     texts = [(each.field, each.text) for each in wanted.contains]
-    terms = (*(each or False for each in said), texts, wanted.types)
+    terms = (*(each or False for each in filters), texts, wanted.types)
     return walk.reached, limit - len(walk.ids), most, oldest, letters, *terms
 
 

@@ -1,5 +1,5 @@
--- read_records: jobs by id. Request: ids, and whether their notes are wanted. Reply: the time, how many were looked for
--- (fewer than all if they are much text), then {id, record, details, notes} of each that is here; {id, tombstone} of a
+-- read_records: jobs by id. Request: ids, and whether their notes are wanted. Reply: the time, how many ids were looked
+-- up (fewer than all if records are long), then {id, record, details, notes} of each that is here; {id, tombstone} of a
 -- dropped one; {id} of one that is moving.
 --! effect: reads
 local ids, with_notes = unpack(request, 1, 2)

@@ -80,8 +80,8 @@ def _request(pairs: Sequence[Pair]) -> tuple[Any, ...]:
 
 
 def contended(access: Access, id_: JobId) -> StoreUnavailable:
-    """The error of a job that changes between every read and write."""
-    return StoreUnavailable(f"{access.server.shown}: job {id_} is changed by others all the time")
+    """The error for a job that changes between every read and write."""
+    return StoreUnavailable(f"{access.server.shown}: job {id_} keeps being changed by other processes")
 
 
 def pairs_by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:

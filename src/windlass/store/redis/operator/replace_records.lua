@@ -1,6 +1,6 @@
--- replace_records: replace records by decided ones, each on its own. Request: {id, version, details} of each: the
--- version that was read, and what becomes of its details (0: unchanged, 1: given, 2: none). Blobs: for each the
--- record, then its details if given. Reply for each: its letter; 0 if it has changed or is gone; the id of the job
+-- replace_records: replace records by new ones, each on its own. Request: {id, version, details} of each: the
+-- version that was read, and what becomes of its details (0: unchanged, 1: replaced, 2: removed). Blobs: for each the
+-- record, then its details if replaced. Reply for each: its letter; 0 if it has changed or is gone; the id of the job
 -- that has its idempotency key. A job that is blocked again registers with its parents.
 --! effect: writes
 --! uses: record, indexes, replace_record, idempotency_keys, key_queue, hint

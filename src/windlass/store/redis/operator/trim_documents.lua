@@ -1,5 +1,5 @@
--- trim_documents: delete documents of a kind with the lowest members beyond a number. Request: the number that stays,
--- the maximum to delete. ARGV[4], ARGV[5]: before and after all members of the kind. Reply: how many.
+-- trim_documents: delete the lowest documents of a kind, if there are more than a number. Request: that number, and the
+-- maximum to delete. ARGV[4], ARGV[5]: before and after all members of the kind. Reply: how many were deleted.
 --! scope: global
 --! effect: writes
 --! uses: document

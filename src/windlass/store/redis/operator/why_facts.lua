@@ -1,8 +1,8 @@
--- why_facts: everything that may hold up a waiting job. Request: its id; sort_priority and rank among pending
--- jobs; concurrency digest (false: none), sort_priority and rank among jobs that wait for the key (false: it does
--- not); its tenant in a fair queue (false: not fair); how many tenants and jobs to name. Reply: counts {at a
--- higher priority, before it at its own, in its tenant queue, beside it, waiting for the key before it, running,
--- key slots held}, tenants, longest running jobs, holders of its key slots, token buckets of queue and key.
+-- why_facts: everything that may delay a waiting job. Request: its id; sort_priority and rank among pending jobs;
+-- concurrency digest (false: none), sort_priority and rank among jobs that wait for the key (false: it does not wait);
+-- its tenant in a fair queue (false: not fair); how many tenants and jobs to name. Reply: counts {jobs at a higher
+-- priority, before it at its own, before it in its tenant queue, all others at its own, before it for its key, running,
+-- key slots taken}, tenants, longest running jobs, holders of its key slots, token buckets of queue and key.
 --! effect: reads
 --! uses: record, indexes, claims, byte_order
 local id, sort_priority, rank, key, order, waiting_rank, tenant_queue, max_tenants, max_named = unpack(request, 1, 9)
@@ -10,7 +10,7 @@ local MAX_READ, LAST = 500, string.rep('\255', 11)
 local level = struct.pack('>I2', sort_priority + LEVEL)
 local place = struct.pack('>I8', rank) .. id
 
--- Indexes by member count a range without walking it.
+-- The size of a range; counting does not read the members.
 local function between(key, from, to) return redis.call('ZLEXCOUNT', key, '[' .. from, '(' .. to) end
 
 local sooner, before, tenant_place, beside = 0, 0, 0, 0
@@ -38,7 +38,7 @@ local function waiting_tenants()
   return tenants
 end
 
--- Of each: id, letter, since when, run_at, runner.
+-- A job: id, letter, since when, run_at, runner.
 local function holder(id)
   local value = redis.call('HGET', K.jobs, id)
   if not value then return nil end

@@ -23,16 +23,16 @@ from windlass.store.redis.verbs.stats import recent
 from windlass.store.why_facts import SortKey, position_of, values_of, workers_of
 
 
-async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
-    """Several reads, one after the other; the facts of its queue are one consistent read."""
+async def why_facts(access: Access, id_: JobId) -> WhyFacts | None:
+    """A job and everything that may delay it, by several reads; its queue is one consistent read."""
     found = (await find(access, [id_])).get(id_)
     if found is None:
         return None
     kept = (await read_queues(access, [found.queue]))[found.queue]
     measured = await recent(access, METER_RETENTION, found.queue)
-    usual = _usual(measured, found)
+    typical_duration = _typical_duration(measured, found)
     job = (await jobs_of(access, {id_: found}))[id_]
-    facts: dict[str, Any] = {"now": kept.now, "job": job, "queue": kept.queue, "typical_duration": usual}
+    facts: dict[str, Any] = {"now": kept.now, "job": job, "queue": kept.queue, "typical_duration": typical_duration}
     facts["next_tick"] = await next_tick(access, job.schedule)
     if job.parents:
         facts["parents"] = await _parents(access, job)
@@ -40,7 +40,7 @@ async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
         return WhyFacts(**facts)
     if job.status is Status.RUNNING:
         return WhyFacts(**facts, worker=await worker_of(access, found.record.runner))
-    around = await access.call("why_facts", found.queue, _question(found.record, job, kept))
+    around = await access.call("why_facts", found.queue, _request(found.record, job, kept))
     counts, tenants, runners, holders, of_queue, of_key = around
     return WhyFacts(
         **facts,
@@ -50,12 +50,12 @@ async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
         queue_token_bucket=to_token_bucket(of_queue) if of_queue else None,
         key_token_bucket=to_token_bucket(of_key) if of_key else None,
         workers=workers_of(await live_workers(access), job),
-        throughput=_pace(measured.since(LATELY), found.queue),
+        throughput=_throughput(measured.since(LATELY), found.queue),
     )
 
 
 async def _parents(access: Access, job: Job) -> tuple[Holder, ...]:
-    """Those that have not ended first."""
+    """The parents of a job, those that have not ended first."""
     found = [each.record for each in (await find(access, job.parents)).values()]
     found.sort(key=lambda record: record.finished)
     return tuple(
@@ -66,7 +66,7 @@ async def _parents(access: Access, job: Job) -> tuple[Holder, ...]:
     )
 
 
-def _question(record: Record, job: Job, kept: QueueState) -> tuple[Any, ...]:
+def _request(record: Record, job: Job, kept: QueueState) -> tuple[Any, ...]:
     """The request of why_facts.lua."""
     values = values_of(job, kept.queue, SortKey(record.sort_priority, record.rank), kept.now)
     waits = values["waits_for_key"]
@@ -90,7 +90,7 @@ def _holders(rows: Iterable[Sequence[Any]]) -> tuple[Holder, ...]:
     )
 
 
-def _usual(measured: Recent, found: FoundJob) -> Histogram:
+def _typical_duration(measured: Recent, found: FoundJob) -> Histogram:
     """How long attempts of its type took in its queue."""
     runs = [
         each.run for each in measured.meters if (each.queue, each.type) == (found.queue, found.record.fields.type)
@@ -98,7 +98,7 @@ def _usual(measured: Recent, found: FoundJob) -> Histogram:
     return reduce(Histogram.merge, runs, Histogram())
 
 
-def _pace(measured: Recent, queue: str) -> Throughput:
+def _throughput(measured: Recent, queue: str) -> Throughput:
     """How many attempts of its queue ended, by interval."""
     ended: Counter[int] = Counter()
     for each in measured.meters:

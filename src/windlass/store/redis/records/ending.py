@@ -13,7 +13,7 @@ from windlass.store.redis.records.record import NO_KEY_SLOT, REASONS, Details, F
 
 
 def running_of(record: Record, queue: str) -> Running:
-    """What ending its attempt needs to know."""
+    """The fields that decide how the attempt ends."""
     fields = record.fields
     return Running(
         id=record.id,
@@ -68,7 +68,7 @@ def end_attempt(record: Record, queue: str, ending: Ending, now: Micros) -> Reco
 
 
 def _put_back(after: Record, ending: Ending, now: Micros) -> None:
-    """Make it wait again. A requeued or rescued job keeps its rank, ahead of newer ones."""
+    """Make the job wait again. A requeued or rescued one keeps its rank, ahead of newer jobs."""
     after.runner, after.claim, after.claimed_at, after.started_at = "", 0, 0, 0
     if ending.status is not Status.PENDING:
         after.run_at = after.rank = now + ending.delay

@@ -58,7 +58,7 @@ async def check_schema(access: "Access") -> None:
 
 
 async def bring_up(access: "Access", found: int, steps: Sequence[Step] = STEPS) -> list[str]:
-    """Apply the missing steps; their names."""
+    """Apply the missing steps; returns their names."""
     done = []
     for version, step in enumerate(steps[found:], found + 1):
         if step.apply is not None:

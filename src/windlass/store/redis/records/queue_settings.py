@@ -24,8 +24,8 @@ def kept_settings(queue: Queue) -> dict[str, str | int]:
         values |= {"rate_tokens": rate.tokens, "rate_period": rate.period, "rate_burst": rate.burst}
     if rules.weights:
         values["weights"] = msgspec.json.encode(rules.weights).decode()
-    said = {field: value for field, value in values.items() if value is not None}
-    return {field: int(value) if isinstance(value, bool) else value for field, value in said.items()}
+    present = {field: value for field, value in values.items() if value is not None}
+    return {field: int(value) if isinstance(value, bool) else value for field, value in present.items()}
 
 
 FIELDS = (*queue_values(Queue(name="")), "rate_tokens", "rate_period", "rate_burst", "weights")

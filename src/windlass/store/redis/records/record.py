@@ -142,12 +142,12 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def rate(self) -> Rate | None:
-        """Of its concurrency key."""
+        """The rate of its concurrency key, if any."""
         return None if self.key_rate is None else Rate(*self.key_rate)
 
 
 class Details(msgspec.Struct, array_like=True, frozen=True):
-    """Values that most jobs do not have."""
+    """Fields that most jobs do not have."""
 
     reason: str | None = None
     error: str | None = None
@@ -268,7 +268,7 @@ def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
 
 
 def _text(value: bytes, at: int) -> tuple[str, int]:
-    """A text behind its length, and where it ends."""
+    """The text after the length at `at`, and where it ends."""
     (size,) = _LENGTH.unpack_from(value, at)
     begin = at + _LENGTH.size
     return decode_text(value[begin : begin + size]), begin + size

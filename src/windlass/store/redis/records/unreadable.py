@@ -35,7 +35,7 @@ def reader(kind: type[Kind]) -> Callable[[bytes], Kind]:
 
 
 def _repaired(kind: type[Kind], value: bytes) -> Kind:
-    """Each field by itself, as far as they can be separated."""
+    """Decode each field by itself, as far as they can be separated."""
     found = _parts(value)
     fields = msgspec.structs.fields(kind)
     values = [_fitting(part, field.type) for part, field in zip(found, fields, strict=False)]
@@ -66,7 +66,7 @@ def _parts(value: bytes) -> list[Any]:
 
 
 def _part(value: bytes, at: int) -> tuple[Any, int]:
-    """One of them, and where the next begins."""
+    """One value, and where the next begins."""
     code, at = value[at], at + 1
     if code < 0x80:
         return code, at

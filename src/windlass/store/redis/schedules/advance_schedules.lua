@@ -1,10 +1,10 @@
--- advance_schedules: remove plans, each if it is still there, and advance their schedules. Request: {name, number of the
--- plan, next tick (nothing: none)} of each; blobs: their states without stamp; empty: only the plan is removed, because
--- its queue knows a later one. Reply: how many plans were removed.
+-- advance_schedules: remove plans, if they still exist, and advance their schedules. Request: {name, number of the plan,
+-- next tick (nothing: none)} of each; blobs: states without stamp (empty: only remove the plan, because its queue knows a
+-- later one). Reply: how many plans were removed.
 --! scope: global
 --! effect: writes
 --! uses: schedule_state
-local plans = named(K.plans)
+local plans = values_by_name(K.plans)
 local written, over = {}, {}
 for i, each in ipairs(request) do
   if plans[i] and struct.unpack('>I8', plans[i]) == each[2] then

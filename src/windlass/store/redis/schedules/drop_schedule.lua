@@ -1,6 +1,6 @@
 -- drop_schedule: remove a schedule that has not changed since it was read and has no plan. Request: name, stamp.
--- Reply: 1, or 0 if it has. Queues still remember its last plan, and how far its ticks went is kept: a schedule of
--- the same name makes the same job ids.
+-- Reply: 1, or 0 if it has. Queues remember its last plan, and its last tick is kept, since a schedule of the same name
+-- makes the same job ids.
 --! scope: global
 --! effect: writes
 --! uses: schedule_state

@@ -1,4 +1,4 @@
-"""fire: a tick has one job, although schedules and the queue of the job share no script.
+"""fire: a tick gets one job, although no script can change both the schedule and the queue of the job.
 
 The decision is first written as a numbered plan in the global keys (`plan_ticks`). Then the queues store the jobs
 (ticks.py): each remembers the last plan of a schedule, so that a repeated or late one changes nothing. Then the
@@ -17,7 +17,7 @@ from windlass.core.jobs.job import NewJob
 from windlass.core.schedules.firing import Fired, Firing, after_firing, fired
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.failpoints import as_verb
 from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.operator.read_records import known_ids
 from windlass.store.redis.schedules.read_schedules import (
@@ -53,7 +53,7 @@ class TickPart(NamedTuple):
     begin: int
     """How many of its ticks come before these."""
     places: list[int]
-    """Of their jobs in the portion."""
+    """The positions of their jobs in the portion."""
 
 
 async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> EnqueuedTicks:
@@ -148,7 +148,7 @@ async def fire(access: Access, firings: Sequence[Firing]) -> list[Fired]:
     done = {each.firing.name: fired.get(each.firing.name) for each in ours}
     if None in done.values():
         raise StoreUnavailable(
-            f"{access.server.shown}: ticks of schedules were planned so long ago that others have gone on with them",
+            f"{access.server.shown}: ticks of schedules were planned so long ago that others have fired them",
             maybe_done=True,
         )
     return [done.get(each.name) or _NOT_DONE if first[each.name] is each else _NOT_DONE for each in firings]
@@ -160,10 +160,10 @@ async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired
     Schedules of an unreachable queue stay, the others advance; then the error is raised.
     """
     watched = access.server.failpoint_wire
-    with naming(watched, "enqueue_jobs"):
+    with as_verb(watched, "enqueue_jobs"):
         enqueued = await enqueue_ticks(access, due)
     seen_to = [each for each in due if each.firing.name in enqueued.fired]
-    with naming(watched, "advance"):
+    with as_verb(watched, "advance"):
         for at in range(0, len(seen_to), MAX_PLANNED):
             await _advance(access, seen_to[at : at + MAX_PLANNED], enqueued.fired)
     if enqueued.overtaken:

@@ -1,9 +1,9 @@
--- fire_ticks: enqueue the jobs of ticks, each once: the queue remembers the last plan of a schedule and what
--- became of its ticks. A repeated or late plan gets that reply and changes nothing. A tick in a closed queue, or
--- with a key conflict, has no job. Request: kinds and order of a batch, when the plan was read, {name, number of
+-- fire_ticks: enqueue the jobs of ticks, each once: the queue remembers the last plan of a schedule and the results
+-- of its ticks. A repeated plan gets the same reply and changes nothing, nor does a late one. A tick gets no job if the
+-- queue is closed or its key conflicts. Request: kinds and order of a batch, when the plan was read, {name, number of
 -- the plan, number of earlier ticks, {kind, number, …}} of each schedule, and {kind, number, …} of jobs that other
--- queues know; ARGV[4] and on: blobs. Reply for each schedule: + or - for each done tick, by whether it has a job;
--- empty if a later plan was here. No reply: the plan must be read again.
+-- queues know; ARGV[4] and on: blobs. Reply for each schedule: for each tick so far + (it has a job) or - (it has none);
+-- empty if the queue knows a later plan. No reply: the plan must be read again.
 --! effect: grows
 --! uses: store_jobs
 --! lazy: resolve_key_conflicts, transfer_keys, try_key_slot, assign_key_slots, tenant_member, link_parents, add_children
@@ -13,7 +13,7 @@ local kinds, order, asked, entries, elsewhere = unpack(request, 1, 5)
 -- A queue forgets a removed schedule after a day; a caller that slept for longer must not act.
 if now - asked > MAX_AGE then return false end
 
--- What became of the ticks of this plan so far; nothing if a later one was here, or what came before these is lost.
+-- The results of this plan's ticks so far; nil if a later plan was here, or the results of earlier ticks are lost.
 local function marks_of(entry, kept)
   local last = kept and struct.unpack('>I8', kept) or 0
   if last > entry[2] then return nil end

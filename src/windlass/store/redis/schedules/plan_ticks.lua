@@ -1,13 +1,12 @@
--- plan_ticks: store plans for due ticks before any queue is called. While a schedule has a plan, it changes only
--- by that, and any process may finish it. Request: {name} of each schedule; blobs: revision, next tick and
--- creation time as they follow the stamp, and the plan, of each. Reply: the time, the last tick of removed
--- schedules, the number of the first plan, then for each its state and the plan that was there before, or nothing;
--- nothing at all if it has changed.
+-- plan_ticks: store plans for due ticks before any queue is called. While a schedule has a plan, nothing else changes
+-- it, and any process may finish the plan. Request: {name} of each schedule; blobs for each: revision, next tick and
+-- creation time as they follow the stamp, and the plan. Reply: the time, the last tick of removed schedules, the number
+-- of the first plan, then for each its state (nothing: it has changed) and the plan that it had before, if any.
 --! scope: global
 --! effect: grows
 --! uses: schedule_state
 local now = now_micros()
-local states, plans = named(K.schedule_states), named(K.plans)
+local states, plans = values_by_name(K.schedule_states), values_by_name(K.plans)
 local number = new_stamps(#request, now)
 local answer, planned = {now, tonumber(redis.call('HGET', K.meta, 'furthest')) or 0, number}, {}
 for i, each in ipairs(request) do

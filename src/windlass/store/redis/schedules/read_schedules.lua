@@ -4,7 +4,7 @@
 --! effect: reads
 --! uses: schedule_state
 local MAX_TEXT = 500000
-local states, plans = named(K.schedule_states), named(K.plans)
+local states, plans = values_by_name(K.schedule_states), values_by_name(K.plans)
 local answer, size = {now_micros(), tonumber(redis.call('HGET', K.meta, 'furthest')) or 0}, 0
 for i, each in ipairs(request) do
   if size > MAX_TEXT then break end

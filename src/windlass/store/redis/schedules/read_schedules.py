@@ -41,7 +41,7 @@ class PlannedTicks(msgspec.Struct, frozen=True):
     """Planned ticks, and the current schedule."""
 
     number: int
-    """Of the plan: a later one has a higher number."""
+    """The number of the plan; later plans have higher ones."""
     firing: Firing
     schedule: Schedule
     asked: Micros
@@ -75,7 +75,7 @@ def pack_plan(firing: Firing) -> bytes:
 
 
 def tick_of(schedule: Schedule) -> Micros | None:
-    """Its next tick; None: none, or it is paused."""
+    """The next tick of a schedule; None if there is none, or it is paused."""
     next_at: Micros | None = schedule_values(schedule)["next_at"]
     return None if schedule.paused else next_at
 
@@ -91,7 +91,7 @@ def schedule_from(name: str, state: bytes, settings: bytes | None = None) -> Sch
     values = _STATE.unpack_from(state, _STAMP.size)
     revision, next_, created, last, missed, skipped, paused = values
     job = state[_STAMP.size + _STATE.size :].decode() or None
-    declared, changed = ("{}", "{}") if settings is None else _said(settings)
+    declared, changed = ("{}", "{}") if settings is None else _texts_of(settings)
     moments = (None if each == _NEVER else each for each in (last, next_))
     return to_schedule((name, declared, changed, paused, created, *moments, job, missed, skipped, revision))
 
@@ -109,7 +109,7 @@ def due_of(kept: ScheduleState) -> PlannedTicks:
     return PlannedTicks(to_stamp(kept.plan), firing, kept.schedule, kept.now, kept.furthest)
 
 
-def _said(settings: bytes) -> tuple[str, str]:
+def _texts_of(settings: bytes) -> tuple[str, str]:
     """Settings that were edited by hand into something else are empty."""
     try:
         return _settings.decode(settings)
@@ -139,7 +139,7 @@ async def get(access: Access, names: Sequence[str]) -> list[Schedule | None]:
 
 
 async def all_schedules(access: Access) -> list[Schedule]:
-    """Every schedule, by name; not one consistent read of all."""
+    """Every schedule, by name; not one consistent read."""
     _, found = await read_by_name(access, await all_names(access))
     return [found[name].schedule for name in sorted(found)]
 

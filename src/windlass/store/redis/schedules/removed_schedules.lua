@@ -1,5 +1,5 @@
--- removed_schedules: schedules that were removed before a moment, the earliest first. Request: minimum age, the
--- maximum. Reply: name, number of each; all of its plans had a lower one.
+-- removed_schedules: schedules that were removed long ago, the earliest first. Request: minimum age, the maximum.
+-- Reply: for each its name, and a number that is higher than those of all of its plans.
 --! scope: global
 --! effect: reads
 local length, max_count = unpack(request, 1, 2)

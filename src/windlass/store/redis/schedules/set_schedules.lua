@@ -4,7 +4,7 @@
 --! scope: global
 --! effect: writes
 --! uses: schedule_state
-local states, plans = named(K.schedule_states), named(K.plans)
+local states, plans = values_by_name(K.schedule_states), values_by_name(K.plans)
 local answer, written, settings = {}, {}, {}
 for i, each in ipairs(request) do
   local stamp = states[i] and read_state(states[i]).stamp or 0

@@ -38,19 +38,19 @@ Written = tuple[tuple[str, int, Micros | None], bytes, bytes]
 async def declare(access: Access, schedules: dict[str, ScheduleSettings]) -> None:
     """Store what the code declares; the operator's change stays."""
 
-    def to_say(name: str, said: ScheduleSettings) -> Decide:
+    def to_declare(name: str, declared: ScheduleSettings) -> Decide:
         def decide(before: Schedule | None, now: Micros) -> Schedule:
             if before is None:
-                return new_schedule(name, now, declared=said, changed=_NOTHING)
-            return before if before.declared == said else reconfigured(before, now, said, before.changed)
+                return new_schedule(name, now, declared=declared, changed=_NOTHING)
+            return before if before.declared == declared else reconfigured(before, now, declared, before.changed)
 
         return decide
 
-    await _write(access, {name: to_say(name, said) for name, said in schedules.items()})
+    await _write(access, {name: to_declare(name, declared) for name, declared in schedules.items()})
 
 
 async def add(access: Access, name: str, changed: ScheduleSettings) -> Schedule | None:
-    """A new one; None if the name is taken."""
+    """Add a schedule; None if the name is taken."""
     new: list[Schedule] = []
 
     def decide(before: Schedule | None, now: Micros) -> Schedule:
@@ -69,7 +69,7 @@ async def change(
     version: str | None = None,
     pause: bool | None = None,
 ) -> Schedule | None:
-    """Replace the operator's change, if it still is the expected one."""
+    """Replace the operator's changes, if they are still `was`."""
     return await _rewrite(access, name, version, lambda before, now: changed_by(before, now, changed, was, pause))
 
 
@@ -144,7 +144,7 @@ async def _write(access: Access, decisions: Mapping[str, Decide]) -> dict[str, S
 
 
 async def _set(access: Access, wanted: Mapping[str, Written]) -> set[str]:
-    """Write them; the names of those that changed meanwhile, or have a plan."""
+    """Write schedules; returns the names of those that changed meanwhile, or have a plan."""
     refused: set[str] = set()
     for portion in _portions(list(wanted.values())):
         blobs = [blob for _, state, settings in portion for blob in (state, settings)]
@@ -173,4 +173,4 @@ async def _finish_plans(access: Access, found: Mapping[str, ScheduleState]) -> b
 
 
 def _contended(access: Access) -> StoreUnavailable:
-    return StoreUnavailable(f"{access.server.shown}: others write the same schedules all the time")
+    return StoreUnavailable(f"{access.server.shown}: other processes keep changing the same schedules")

@@ -48,7 +48,7 @@ _PARTS = "parts/"
 
 
 class ScriptError(Exception):
-    """A Lua file is not as its header says, or the header is wrong."""
+    """A Lua file does not match its header, or the header is wrong."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def script_names() -> list[str]:
 
 @cache
 def lua_texts() -> dict[str, str]:
-    """Every Lua file, by name; parts as `parts/name`. Read at once: later there may be no free file descriptor."""
+    """Every Lua file by name, parts as `parts/name`. All are read now, since later no file descriptor may be free."""
     texts: dict[str, str] = {}
     for name, file in _lua_files(files("windlass.store.redis")):
         if name in texts:
@@ -141,7 +141,7 @@ def _value(place: str, word: str, rest: str) -> str | tuple[str, ...]:
 
 
 def assemble(name: str, body: str, *, clustered: bool = False) -> Script:
-    """A script's own text with all that it uses. It may read CLUSTERED, whether it runs on a cluster."""
+    """A script's text with all parts that it uses. It may read CLUSTERED: whether it runs on a cluster."""
     header, parts = parse_header(f"{name}.lua", body), dict[str, str]()
     if header.effect:
         _add_part(f"{header.scope}_call", parts)
@@ -203,7 +203,7 @@ def _with_keys(text: str, keys: Sequence[str]) -> str:
 
 
 def _checking_rights(text: str, writes: Sequence[str]) -> str:
-    """Refused as a whole if its user may not run each of these: rights never change while a script runs.
+    """Refuse the script at its start if its user may not run all of its commands.
 
     Redis 6 has no such check. There a script stops at the command that it may not run (duties/tidy.py).
     """

@@ -1,6 +1,6 @@
-"""What a script carries of its parts: every call of a script creates every function and table of its text anew.
+"""Trims the text of scripts, because every call of a script creates all of its functions and tables anew.
 
-What the script does not need is left out. What it declares as `lazy` is created at its first call. Constants are
+What the script does not need is left out. What it declares as `lazy` is created at its first use. Constants are
 written where they are used: each upvalue of a function costs time.
 
 Only definitions that begin at the start of a line are considered: `local function f(`, `local t = {`, and constants,
@@ -26,28 +26,28 @@ class Piece(msgspec.Struct):
     text: str
     words: set[str]
     name: str | None
-    """Of the function or table that it defines."""
+    """The function or table that it defines, if any."""
 
 
 def trimmed(parts: Sequence[str], body: str, lazy: Collection[str] = ()) -> str:
-    """The text of all, without what nothing in it needs; `lazy` functions are created at their first call."""
+    """The text of a script and its parts, without what is not used; `lazy` functions are created at first use."""
     pieces = [piece for part in parts for piece in _pieces(part)]
     whole = set(_WORD.findall(_code(body))).union(*(piece.words for piece in pieces if piece.name is None))
     always = _needed(pieces, whole, set(lazy))
-    stubs = {piece.name for piece in pieces if piece.name in lazy and piece.name in _words(always, whole)}
-    entries = [piece for piece in pieces if piece.name in stubs]
-    later = _needed([piece for piece in pieces if piece not in always], _words(entries, set()) | stubs, set())
+    entered = {piece.name for piece in pieces if piece.name in lazy and piece.name in _words(always, whole)}
+    entries = [piece for piece in pieces if piece.name in entered]
+    later = _needed([piece for piece in pieces if piece not in always], _words(entries, set()) | entered, set())
     stub = "local function {0}(...) return make_lazy().{0}(...) end"
-    said = [
+    stubs = [
         stub.format(piece.name) if piece in entries else piece.text
         for piece in pieces
         if piece in (*always, *entries)
     ]
-    return inlined("\n".join([*_block(later, entries, said), body]))
+    return inlined("\n".join([*_block(later, entries, stubs), body]))
 
 
 def inlined(text: str) -> str:
-    """With its constants written where they are used."""
+    """The text with each constant written where it is used."""
     known: dict[str, str] = {}
     for names, values in _CONSTANTS.findall(text):
         for name, value in zip(names.replace(" ", "").split(","), re.findall(_LITERAL, values), strict=True):
@@ -73,14 +73,14 @@ def _words(pieces: Sequence[Piece], more: set[str]) -> set[str]:
     return more.union(*(piece.words for piece in pieces))
 
 
-def _block(later: Sequence[Piece], entries: Sequence[Piece], said: Sequence[str]) -> list[str]:
+def _block(later: Sequence[Piece], entries: Sequence[Piece], stubs: Sequence[str]) -> list[str]:
     """The text of all pieces; lazy ones are in a function that creates them at their first use."""
     if not entries:
-        return list(said)
+        return list(stubs)
     table = ", ".join(f"{piece.name} = {piece.name}" for piece in entries)
     made = "\n".join(piece.text for piece in later)
     make = f"if lazy then return lazy end\n{made}\nlazy = {{{table}}}\nreturn lazy"
-    return ["local lazy, make_lazy", *said, f"make_lazy = function()\n{make}\nend"]
+    return ["local lazy, make_lazy", *stubs, f"make_lazy = function()\n{make}\nend"]
 
 
 def _pieces(text: str) -> list[Piece]:

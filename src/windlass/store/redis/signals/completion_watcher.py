@@ -17,17 +17,17 @@ from windlass.store.redis.signals.subscription import Subscriptions
 class RedisCompletionWatcher:
     """Subscribes to the ends of watched jobs."""
 
-    def __init__(self, server: Server, tell: OnEnded) -> None:
+    def __init__(self, server: Server, on_ended: OnEnded) -> None:
         self._keys = server.keys
-        self._tell = tell
+        self._on_ended = on_ended
         self._queues: dict[JobId, str] = {}
         self._subscribed = False
         self._subscriptions = Subscriptions(server, self._channels, self._on_message)
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def silence(self) -> str | None:
-        return self._subscriptions.silence if self._subscribed else "the first subscription is not made yet"
+    def outage(self) -> str | None:
+        return self._subscriptions.outage if self._subscribed else "the first subscription is not made yet"
 
     def watch(self, job: JobId, queue: str) -> None:
         if self._queues.get(job) == queue:
@@ -37,7 +37,7 @@ class RedisCompletionWatcher:
         if self._task is None:
             self._task = loop.create_task(self._subscriptions.run(), context=Context())
         elif self._subscriptions.is_subscribed(queue, self._keys.end(queue, job)):
-            loop.call_soon(self._on_message, job)  # its end may have been published before it was watched
+            loop.call_soon(self._on_message, job)  # the end may have been published before the watch
         self._subscriptions.refresh()
 
     def unwatch(self, job: JobId) -> None:
@@ -60,4 +60,4 @@ class RedisCompletionWatcher:
         self._subscribed = True
         job = channel.rpartition(":")[2]
         if job in self._queues:
-            self._tell((job,))
+            self._on_ended((job,))

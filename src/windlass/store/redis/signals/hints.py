@@ -21,19 +21,19 @@ class Hints(HintWaiters):
     def __init__(self, server: Server) -> None:
         super().__init__()
         self._server = server
-        self._news = threading.Condition()
+        self._hinted = threading.Condition()
         self._blocked = 0
-        """Threads without a loop that wait."""
+        """Number of waiting threads without a loop."""
         self._subscriptions: Subscriptions | None = None
         self._task: asyncio.Task[None] | None = None
         server.on_enqueue = self.notify
 
     @property
-    def silence(self) -> str | None:
-        """Why hints of other processes do not arrive; None: they do, or there is no subscription."""
-        return None if self._subscriptions is None else self._subscriptions.silence
+    def outage(self) -> str | None:
+        """Why hints of other processes do not arrive; None if they do, or if there is no subscription."""
+        return None if self._subscriptions is None else self._subscriptions.outage
 
-    def attend(self, queues: Sequence[str]) -> None:
+    def subscribe(self, queues: Sequence[str]) -> None:
         """Subscribe to these queues."""
         self._stop()
         channels = {queue: (self._server.keys.channel(queue),) for queue in queues}
@@ -43,8 +43,8 @@ class Hints(HintWaiters):
     def notify(self) -> None:
         super().notify()
         if self._blocked:
-            with self._news:
-                self._news.notify_all()
+            with self._hinted:
+                self._hinted.notify_all()
 
     async def wait(self, cursor: int, seconds: float) -> bool:
         if running_loop() is None:
@@ -53,10 +53,10 @@ class Hints(HintWaiters):
         return await super().wait(cursor, seconds)
 
     def _wait_blocking(self, cursor: int, seconds: float) -> bool:
-        with self._news:
+        with self._hinted:
             self._blocked += 1
             try:
-                return self._news.wait_for(lambda: self._cursor != cursor, seconds)
+                return self._hinted.wait_for(lambda: self._cursor != cursor, seconds)
             finally:
                 self._blocked -= 1
 
@@ -70,7 +70,7 @@ class Hints(HintWaiters):
         self.notify()
 
     def _listen(self) -> None:
-        """One listener, in the loop that serves."""
+        """Start a listener in the running loop, unless one runs."""
         if self._subscriptions is None or (self._task is not None and not self._task.get_loop().is_closed()):
             return
         with contextlib.suppress(RuntimeError):

@@ -21,7 +21,7 @@ from windlass.store.redis.connection.server import Server
 
 PROBE_SECONDS = 5.0
 """Seconds of silence after which the connection is checked."""
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 SHARDED_SINCE = 7
 _VERSION = re.compile(rb"redis_version:(\d+)")
@@ -31,52 +31,52 @@ OnMessage = Callable[[str], None]
 
 
 class Subscriptions:
-    """A subscriber at each server that has a queue with a wanted channel."""
+    """Subscribers, one at each server that has a queue with a wanted channel."""
 
     def __init__(
         self, server: Server, wanted: Callable[[], Mapping[str, Collection[str]]], on_message: OnMessage
     ) -> None:
-        """`wanted` are the channels, by queue; call `refresh` when they change."""
+        """`wanted` returns the channels by queue; call `refresh` when they change."""
         self._server = server
         self._wanted = wanted
         self._on_message = on_message
-        self._homes: dict[str, str] = {}
+        self._servers: dict[str, str] = {}
         """queue → its server, as far as that is known."""
         self._lost: dict[str, str] = {}
         """queue → why its channels are not subscribed to."""
         self._subscribers: dict[str, tuple[Subscriber, asyncio.Task[None]]] = {}
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._pause = FIRST_PAUSE
 
     @property
-    def silence(self) -> str | None:
+    def outage(self) -> str | None:
         """Why some channels are not subscribed to; None: all are, or it was not tried yet."""
         return next(iter(self._lost.values()), None)
 
     def refresh(self) -> None:
         """Subscribe to what is wanted now."""
-        self._news.set()
+        self._changed.set()
 
     def is_subscribed(self, queue: str, channel: str) -> bool:
         """Whether the channel is subscribed to."""
-        at_home = self._subscribers.get(self._homes.get(queue, ""))
-        return at_home is not None and at_home[0].is_subscribed(channel)
+        by_server = self._subscribers.get(self._servers.get(queue, ""))
+        return by_server is not None and by_server[0].is_subscribed(channel)
 
     async def run(self) -> None:
         """Keep the subscriptions, until cancelled."""
-        self._news, self._homes, self._subscribers = asyncio.Event(), {}, {}
+        self._changed, self._servers, self._subscribers = asyncio.Event(), {}, {}
         try:
             while True:
                 wanted = self._wanted()
                 self._lost = {queue: why for queue, why in self._lost.items() if queue in wanted}
                 try:
-                    async with asyncio.timeout(2 * PATIENCE_SECONDS):
-                        await self._find_homes(wanted)
+                    async with asyncio.timeout(2 * TIMEOUT_SECONDS):
+                        await self._find_servers(wanted)
                 except (*DRIVER_ERRORS, TimeoutError) as error:
-                    self._lose(wanted.keys() - self._homes.keys(), error)
+                    self._note_loss(wanted.keys() - self._servers.keys(), error)
                 self._subscribe(wanted)
-                await self._news.wait()
-                self._news.clear()
+                await self._changed.wait()
+                self._changed.clear()
         finally:
             tasks = [task for _, task in self._subscribers.values()]
             for task in tasks:
@@ -84,42 +84,42 @@ class Subscriptions:
             if tasks:
                 await asyncio.wait(tasks)
 
-    async def _find_homes(self, wanted: Collection[str]) -> None:
+    async def _find_servers(self, wanted: Collection[str]) -> None:
         """After a loss the list of masters is read again."""
-        wire, unknown = self._server.wire, sorted(set(wanted) - self._homes.keys())
+        wire, unknown = self._server.wire, sorted(set(wanted) - self._servers.keys())
         if unknown and self._lost:
-            await wire.each("PING", seconds=PATIENCE_SECONDS)
+            await wire.each("PING", seconds=TIMEOUT_SECONDS)
         for queue in unknown:
-            self._homes[queue] = await wire.dsn_for(self._server.keys.channel(queue), PATIENCE_SECONDS)
+            self._servers[queue] = await wire.dsn_for(self._server.keys.channel(queue), TIMEOUT_SECONDS)
 
     def _subscribe(self, wanted: Mapping[str, Collection[str]]) -> None:
-        at_home: dict[str, set[str]] = defaultdict(set)
+        by_server: dict[str, set[str]] = defaultdict(set)
         for queue, channels in wanted.items():
-            if queue in self._homes:
-                at_home[self._homes[queue]].update(channels)
-        for dsn in at_home.keys() - self._subscribers.keys():
-            subscriber = Subscriber(dsn, self._hear, clustered=self._server.address.kind is Kind.CLUSTER)
-            self._subscribers[dsn] = subscriber, asyncio.create_task(self._attend(dsn, subscriber))
+            if queue in self._servers:
+                by_server[self._servers[queue]].update(channels)
+        for dsn in by_server.keys() - self._subscribers.keys():
+            subscriber = Subscriber(dsn, self._on_any_message, clustered=self._server.address.kind is Kind.CLUSTER)
+            self._subscribers[dsn] = subscriber, asyncio.create_task(self._run_subscriber(dsn, subscriber))
         for dsn, (subscriber, _) in self._subscribers.items():
-            subscriber.want(at_home.get(dsn, ()))
+            subscriber.set_channels(by_server.get(dsn, ()))
 
-    async def _attend(self, dsn: str, subscriber: "Subscriber") -> None:
+    async def _run_subscriber(self, dsn: str, subscriber: "Subscriber") -> None:
         """Run a subscriber until its connection ends; after a pause the servers of its queues are looked up again."""
         try:
             await subscriber.listen()
         except (*DRIVER_ERRORS, TimeoutError) as error:
             del self._subscribers[dsn]
-            lost = [queue for queue, home in self._homes.items() if home == dsn]
+            lost = [queue for queue, place in self._servers.items() if place == dsn]
             for queue in lost:
-                del self._homes[queue]
-            self._lose(lost, error)
+                del self._servers[queue]
+            self._note_loss(lost, error)
 
-    def _lose(self, queues: Collection[str], error: Exception) -> None:
+    def _note_loss(self, queues: Collection[str], error: Exception) -> None:
         self._lost |= dict.fromkeys(queues, f"the subscription is lost: {message_of(error)}")
-        asyncio.get_running_loop().call_later(self._pause, self._news.set)
+        asyncio.get_running_loop().call_later(self._pause, self._changed.set)
         self._pause = min(2 * self._pause, MAX_PAUSE)
 
-    def _hear(self, channel: str) -> None:
+    def _on_any_message(self, channel: str) -> None:
         if self._lost:
             self._lost.pop(self._server.keys.queue_of(channel), None)
             self._pause = self._pause if self._lost else FIRST_PAUSE
@@ -127,7 +127,7 @@ class Subscriptions:
 
 
 class Subscriber:
-    """A connection that listens at one server to the channels that are wanted at the moment."""
+    """A connection to one server that subscribes to the wanted channels."""
 
     def __init__(self, dsn: str, on_message: OnMessage, *, clustered: bool) -> None:
         self._dsn = dsn
@@ -136,12 +136,12 @@ class Subscriber:
         self._wanted: frozenset[str] = frozenset()
         self._asked: set[str] = set()
         self._confirmed: set[str] = set()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def want(self, channels: Collection[str]) -> None:
-        """Listen to these channels only."""
+    def set_channels(self, channels: Collection[str]) -> None:
+        """Subscribe to these channels and no others."""
         self._wanted = frozenset(channels)
-        self._news.set()
+        self._changed.set()
 
     def is_subscribed(self, channel: str) -> bool:
         """Whether the server has confirmed the subscription."""
@@ -162,20 +162,20 @@ class Subscriber:
         self._asked.clear()
         self._confirmed.clear()
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await connect(connection)
                 kind = "S" if self._clustered and await _major_of(connection) >= SHARDED_SINCE else ""
-            asking = asyncio.get_running_loop().create_task(self._ask(connection, kind))
+            subscribing = asyncio.get_running_loop().create_task(self._keep_subscribed(connection, kind))
             try:
-                while not asking.done():
-                    self._take(await next_message(connection))
-                await asking
+                while not subscribing.done():
+                    self._handle(await next_message(connection))
+                await subscribing
             finally:
-                asking.cancel()
+                subscribing.cancel()
         finally:
             await disconnect(connection, nowait=True)
 
-    async def _ask(self, connection: AbstractConnection, kind: str) -> None:
+    async def _keep_subscribed(self, connection: AbstractConnection, kind: str) -> None:
         """Subscribe to what is wanted, and unsubscribe from the rest, whenever that changes."""
         while True:
             # A queue's own channel comes before those of its jobs: their names begin with it.
@@ -187,10 +187,10 @@ class Subscriber:
             if commands:
                 with connection_errors():
                     await connection.send_packed_command(connection.pack_commands(commands))
-            await self._news.wait()
-            self._news.clear()
+            await self._changed.wait()
+            self._changed.clear()
 
-    def _take(self, word: object) -> None:
+    def _handle(self, word: object) -> None:
         match word:
             case [b"subscribe" | b"ssubscribe" | b"message" | b"smessage", bytes(channel), *_]:
                 self._confirmed.update({channel.decode()} & self._asked)
@@ -222,7 +222,7 @@ async def next_message(connection: AbstractConnection) -> Sequence[bytes]:
         word = await connection.read_response(timeout=PROBE_SECONDS, disconnect_on_error=False)
         if word is None:
             await connection.send_command("PING")
-            word = await connection.read_response(timeout=PATIENCE_SECONDS, disconnect_on_error=False)
+            word = await connection.read_response(timeout=TIMEOUT_SECONDS, disconnect_on_error=False)
     if word is None:
         raise TimeoutError
     found: Sequence[bytes] = word

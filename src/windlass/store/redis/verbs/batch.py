@@ -24,7 +24,7 @@ from windlass.store.rows import PER_JOB, shared_child_values
 STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
 """The first value of a reply."""
 shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, "schedule", "tick")))
-"""What jobs of one kind have in common."""
+"""The fields that jobs of one kind share."""
 _timeless = attrgetter(
     *(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, "schedule", "tick", "run_at", "delay"))
 )
@@ -65,8 +65,8 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
                 answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
         return answers
 
-    def asking(self, reply: Sequence[Any]) -> list[JobId]:
-        """The jobs that must register with their parents."""
+    def ids_to_register(self, reply: Sequence[Any]) -> list[JobId]:
+        """Ids of the jobs that must register with their parents."""
         triples = zip(reply[1::3], reply[2::3], reply[3::3], strict=True)
         return [id_.decode() for kind, number, id_ in triples if not kind and number == MUST_CHECK]
 
@@ -128,7 +128,7 @@ def _parent_flags(job: NewJob, parents: Mapping[JobId, JobId | None]) -> int:
 
 
 def may_have_own_time(job: NewJob) -> bool:
-    """Whether it is for later, and similar jobs with other times are of its kind."""
+    """Whether the job is for later, so that similar jobs with other times are of its kind."""
     return (
         (job.delay > 0 or job.run_at is not None)
         and not job.parents
@@ -206,7 +206,7 @@ def _kind(alike: Sequence[NewJob], blob: int, own: bool, parent_flags: int) -> t
 
 
 def _times(alike: Sequence[NewJob]) -> list[int] | None:
-    """The moments of jobs that differ in them, or their delays."""
+    """The moments or delays of jobs, if they differ."""
     first = alike[0]
     if not may_have_own_time(first):
         return None

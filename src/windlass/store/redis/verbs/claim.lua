@@ -11,10 +11,11 @@ local UNUSUAL = RATED + HAS_DETAILS
 local PORTION, MAX_TEXT, FEW_TYPES = 25, 1000000, 4
 
 local function places_of(head, max_count)
-  return redis.call('ZRANGEBYLEX', K.ready, '[' .. head, '(' .. head .. STRETCH_END, 'LIMIT', 0, max_count)
+  return redis.call('ZRANGEBYLEX', K.ready, '[' .. head, '(' .. head .. RANGE_END, 'LIMIT', 0, max_count)
 end
 
--- The next places, if they are all of one type: a group waits behind its members, which are of another. Else nil.
+-- The next places if they are all of one type, else nil. That is common even where several types wait: a group is
+-- behind its members, which have another type.
 local function places_of_one_type(heads, max_count)
   local first, first_rest, second_rest
   for _, head in ipairs(heads) do
@@ -31,7 +32,7 @@ local function places_of_one_type(heads, max_count)
   return places
 end
 
--- The places of the next jobs. Those of a single type, the usual case, need no merging.
+-- The places of the next jobs. Usually they are of a single type, and need no merging.
 local function next_places(heads, max_count)
   if #heads == 1 then return places_of(heads[1], max_count) end
   local of_one_type = #heads <= FEW_TYPES and places_of_one_type(heads, max_count)
@@ -45,8 +46,8 @@ local function next_places(heads, max_count)
   return members
 end
 
--- Ids and new records, up to a bound of text, and the places of records with details; nil if one of them is not plain,
--- not pending, or not there.
+-- Ids and new records, up to a bound of text, and the positions of records with details; nil if one of them is missing,
+-- not pending, or not plain.
 local function taken_of(members, runner, claim, now)
   local ids, taken, detailed, values, text = {}, {}, {}, {}, 0
   for i, member in ipairs(members) do ids[i] = string.sub(member, 15) end
@@ -69,7 +70,7 @@ local function taken_of(members, runner, claim, now)
   return taken, detailed
 end
 
--- A running job has no reason for its status any more.
+-- The record without the reason, which a running job does not have.
 local function without_reason(id, value)
   local r = read_record(value)
   clear_reason(id, r)

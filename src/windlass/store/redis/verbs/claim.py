@@ -39,10 +39,10 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             at, rare = begin + C.size, C.unpack_from(value, begin)
         lifted, expires_at, _, failures, crashes, rescues, suspicions, requeues, snoozes = rare
         end = at + size
-        said = value[at:end]
-        fields = kinds.get(said)
+        packed = value[at:end]
+        fields = kinds.get(packed)
         if fields is None:
-            fields = kinds[said] = read_fields(said)
+            fields = kinds[packed] = read_fields(packed)
         begins = end + 4
         ends = begins + length(value, end)[0]
         yield Claimed(
@@ -72,13 +72,13 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             fields.tags,
             fields.meta,
             fields.result_params,
-            _given(value, ends) if flags & INPUT and fields.result_params else None,
+            _parent_results(value, ends) if flags & INPUT and fields.result_params else None,
             fields.schedule,
             fields.tick,
         )
 
 
-def _given(value: bytes, at: int) -> str:
+def _parent_results(value: bytes, at: int) -> str:
     """The parent results, if the job takes any."""
     begins = at + _LENGTH.size
     return decode_text(value[begins : begins + _LENGTH.unpack_from(value, at)[0]])
@@ -90,7 +90,7 @@ def _layout(runner: int) -> struct.Struct:
 
 
 LIMITED = b"limited"
-"""The reply of claim.lua if the queue, or one of the next jobs, is not plain."""
+"""The reply of claim.lua if the queue is limited, or one of the next jobs needs claim_limited.lua."""
 MAX_AT_ONCE = 500
 """Jobs in one call of a script: it blocks the server."""
 MAX_LIMITED = 250
@@ -105,11 +105,11 @@ EXPIRED = 1
 
 
 async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
-    """An earlier queue is emptied before a later one."""
+    """Claim jobs; an earlier queue is emptied before a later one."""
     quotas = [quota for quota in request.quotas if quota.limit > 0]
     if request.limit <= 0 or not quotas:
         return []
-    fresh = not request.shared and access.server.claim_memory.ask(request.runner, request.claim)
+    fresh = not request.shared and access.server.claim_memory.is_new(request.runner, request.claim)
     if len(quotas) > 1 and not fresh:
         # The reply to an earlier try may have been lost: its jobs are still stored under its number.
         before = await _claimed_before(access, request, quotas)
@@ -117,22 +117,22 @@ async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
             return before or []
     jobs: list[Claimed] = []
     troubles = QueueErrors()
-    await _add(access, request, quotas[0], jobs, troubles)
+    await _claim_into(access, request, quotas[0], jobs, troubles)
     later = await _with_work(access, request, quotas[1:]) if len(jobs) < request.limit else []
     for quota in later:
         if len(jobs) < request.limit:
-            await _add(access, request, quota, jobs, troubles)
+            await _claim_into(access, request, quota, jobs, troubles)
     if troubles and not jobs and (len(troubles) == len(quotas) or any(each.maybe_done for each in troubles)):
         raise troubles[0]  # a repeat with the same number finds the jobs of a call without a reply
     return jobs
 
 
-async def _add(
+async def _claim_into(
     access: Access, request: ClaimRequest, quota: QueueQuota, jobs: list[Claimed], troubles: QueueErrors
 ) -> None:
     """Claim from one queue. An unreachable one does not prevent claims from others."""
     try:
-        jobs += await _from(access, request, quota, len(jobs))
+        jobs += await _claim_from(access, request, quota, len(jobs))
     except StoreUnavailable as error:
         if error.lasting or not access.clustered:
             raise
@@ -143,32 +143,32 @@ async def _with_work(access: Access, request: ClaimRequest, quotas: Sequence[Que
     """The queues that may have jobs: several are read in one round trip."""
     if len(quotas) < 2:
         return quotas
-    found = await open_queues(access, [quota.queue for quota in quotas], request.types)
+    found = await claimable_queues(access, [quota.queue for quota in quotas], request.types)
     return [quota for quota in quotas if quota.queue in found]
 
 
-async def _from(access: Access, request: ClaimRequest, quota: QueueQuota, taken: int) -> list[Claimed]:
+async def _claim_from(access: Access, request: ClaimRequest, quota: QueueQuota, taken: int) -> list[Claimed]:
     """Claim from one queue; `taken` jobs were claimed from others."""
     memory, queue = access.server.claim_memory, quota.queue
     limit = min(quota.limit, request.limit - taken, MAX_AT_ONCE)
-    asked = (request.runner, request.claim, request.types, limit)
+    wanted = (request.runner, request.claim, request.types, limit)
     if not memory.is_limited(queue):
-        reply = await _ask(access, "claim", queue, asked)
+        reply = await _call_with_lease(access, "claim", queue, wanted)
         if reply != LIMITED:
             _note_cut(access, queue, reply or (), limit)
             return to_claimed(queue, request.runner, reply or ())
         memory.note_limited(queue)
     free = None if request.free is None else request.free - taken
-    limited = (*asked[:3], min(limit, MAX_LIMITED), request.limit, free)
+    limited = (*wanted[:3], min(limit, MAX_LIMITED), request.limit, free)
     return await _claim_limited(access, queue, limited)
 
 
-async def _claim_limited(access: Access, queue: str, asked: tuple[Any, ...]) -> list[Claimed]:
-    """Claim with all limits. If it found only jobs that cannot start, but not all of them, it continues."""
+async def _claim_limited(access: Access, queue: str, wanted: tuple[Any, ...]) -> list[Claimed]:
+    """Claim with all limits. A call that was cut short and found only jobs that cannot start is repeated."""
     rate_waits = access.server.claim_memory.rate_waits
     rate_waits.forget(queue)
     for _ in range(MAX_RETRIES):
-        reply = await _ask(access, "claim_limited", queue, asked)
+        reply = await _call_with_lease(access, "claim_limited", queue, wanted)
         if reply is None:
             return []
         now, wait, rate, cut, found = reply
@@ -176,27 +176,28 @@ async def _claim_limited(access: Access, queue: str, asked: tuple[Any, ...]) -> 
             break
         if cut == EXPIRED:
             await access.call("expire", queue, MAX_EXPIRED)
-    _note_cut(access, queue, found, asked[3])
+    _note_cut(access, queue, found, wanted[3])
     if wait >= 0:
         rate_waits.note(queue, now, wait, rate.decode())
-    return to_claimed(queue, asked[0], found)
+    return to_claimed(queue, wanted[0], found)
 
 
 def _note_cut(access: Access, queue: str, found: Sequence[bytes], limit: int) -> None:
-    """If a claim is cut short because its records are long, the next one follows at once."""
+    """If a claim was cut short because its records are long, let the next one follow at once."""
     if len(found) < 2 * limit and sum(map(len, found[1::2])) > NEAR_MAX_TEXT:
         access.server.claim_memory.rate_waits.note(queue, 0, 0, None)
 
 
-async def _ask(access: Access, name: str, queue: str, asked: tuple[Any, ...]) -> Any:
-    """Claim under the runner's lease: a rescued runner gets nothing. None: there is no such queue, or the lease is
-    over; the next renewal shows whether it is lost.
+async def _call_with_lease(access: Access, name: str, queue: str, wanted: tuple[Any, ...]) -> Any:
+    """Call a claim script; if the queue does not know the runner's lease, let it claim there and call again.
+
+    None: there is no such queue, or the lease is over; the next renewal shows whether it is lost.
     """
-    reply = await access.call(name, queue, asked)
+    reply = await access.call(name, queue, wanted)
     if reply is None:
-        await check_lease(access, asked[0])
-    if reply == NO_LEASE and await allow_runner(access, asked[0], [queue]):
-        reply = await access.call(name, queue, asked)
+        await check_lease(access, wanted[0])
+    if reply == NO_LEASE and await allow_runner(access, wanted[0], [queue]):
+        reply = await access.call(name, queue, wanted)
     return None if reply == NO_LEASE else reply
 
 
@@ -207,11 +208,11 @@ async def _claimed_before(
 
     None: the lease is over.
     """
-    asked = (request.runner, request.claim, request.types, 0)
-    replies, _ = await access.call_reachable("claim", {quota.queue: (asked,) for quota in quotas})
+    wanted = (request.runner, request.claim, request.types, 0)
+    replies, _ = await access.call_reachable("claim", {quota.queue: (wanted,) for quota in quotas})
     without_lease = [queue for queue, reply in replies.items() if reply == NO_LEASE]
     if without_lease and await allow_runner(access, request.runner, without_lease):
-        replies |= (await access.call_reachable("claim", dict.fromkeys(without_lease, (asked,))))[0]
+        replies |= (await access.call_reachable("claim", dict.fromkeys(without_lease, (wanted,))))[0]
     if NO_LEASE in replies.values():
         return None
     return [job for queue, reply in replies.items() for job in to_claimed(queue, request.runner, reply)]
@@ -223,28 +224,28 @@ async def has_work(access: Access, queues: Sequence[str], types: Sequence[str] |
     Without types: also whether dependents are about to be released.
     """
     replies, troubles = await access.call_reachable("has_work", dict.fromkeys(queues, ((types,),)))
-    soon = any(due or telling for _, due, *_, telling in replies.values())
-    if not _opened(access, replies) and not soon:
+    soon = any(due or notifying for _, due, *_, notifying in replies.values())
+    if not _claimable(access, replies) and not soon:
         if troubles:
             raise troubles[0]  # an unreachable queue may have work
         return False
     return True
 
 
-async def open_queues(access: Access, queues: Sequence[str], types: Sequence[str]) -> set[str]:
+async def claimable_queues(access: Access, queues: Sequence[str], types: Sequence[str]) -> set[str]:
     """The reachable queues from which a claim may get jobs."""
     replies, troubles = await access.call_reachable("has_work", dict.fromkeys(queues, ((types,),)))
     if troubles and not replies:
         raise troubles[0]
-    return _opened(access, replies)
+    return _claimable(access, replies)
 
 
-def _opened(access: Access, replies: dict[str, tuple[int, int, int, int, bytes, int]]) -> set[str]:
-    """The queues with jobs that can start now. For the others, when they have tokens again is remembered."""
-    rate_waits, opened = access.server.claim_memory.rate_waits, set()
+def _claimable(access: Access, replies: dict[str, tuple[int, int, int, int, bytes, int]]) -> set[str]:
+    """The queues with jobs that can start now; notes when the others have tokens again."""
+    rate_waits, claimable = access.server.claim_memory.rate_waits, set()
     for queue, (now, _, waiting, wait, rate, _) in replies.items():
         if wait >= 0:
             rate_waits.note(queue, now, wait, rate.decode())
         elif waiting and not rate_waits.is_exhausted(queue, now, rate.decode()):
-            opened.add(queue)
-    return opened
+            claimable.add(queue)
+    return claimable

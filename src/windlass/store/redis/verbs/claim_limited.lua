@@ -6,7 +6,7 @@
 --! missing_queue: skip
 --! uses: record, record_claim, merged_stream, limited_start, fair_claim, assign_tenant_queues
 local AHEAD_CLAIMS = 10  -- with room for this many claims like this one, jobs may be claimed ahead
-local FULL_RUNNER_PAUSE = 20000  -- microseconds for which a runner that could only have claimed ahead need not ask again
+local FULL_RUNNER_PAUSE = 20000  -- microseconds until a runner that could only have claimed ahead claims again
 local MAX_TAKEN_FAIRLY = 100  -- each tenant is a seek of its own
 local SETTINGS = {'paused', 'paused_until', 'max_concurrency', 'rate_tokens', 'rate_period', 'rate_burst', 'rate_limit',
   'fair', 'weights', 'assigning_tenants'}
@@ -26,7 +26,7 @@ if claim.fair then claim.left = math.min(limit, MAX_TAKEN_FAIRLY) end
 claim.weighing = settings[9] or ''
 claim.weights = settings[9] and cjson.decode(settings[9]) or {}
 
--- How many may be taken: what the limits leave; near a limit nothing is claimed ahead.
+-- Bound the claim by what the limits leave; near a limit nothing is claimed ahead.
 local function bound()
   local near = false
   if max_count then
@@ -37,11 +37,11 @@ local function bound()
   if rate then
     local tokens = claim.session.queue_token_bucket.whole
     near = near or tokens < AHEAD_CLAIMS * asked
-    claim.left = math.min(claim.left, math.max(1, tokens))  -- without tokens too, to compute until when
+    claim.left = math.min(claim.left, math.max(1, tokens))  -- also without tokens, to compute until when
   end
   if near and free and claim.left > free then
     claim.left = math.max(0, free)
-    if claim.left == 0 then claim.opens = now + FULL_RUNNER_PAUSE end
+    if claim.left == 0 then claim.retry_at = now + FULL_RUNNER_PAUSE end
   end
 end
 
@@ -54,4 +54,4 @@ if #heads > 0 then
   close_claim(claim)
 end
 local cut = claim.expired > MAX_EXPIRED and 1 or #claim.throttled.members >= MAX_THROTTLED and 2 or 0
-return {now, claim.opens and claim.opens - now or -1, settings[7] or '', cut, claim.taken}
+return {now, claim.retry_at and claim.retry_at - now or -1, settings[7] or '', cut, claim.taken}

@@ -1,7 +1,7 @@
 -- complete: record successful attempts. Request: lists of ids, attempts, microseconds from claim to start (-1:
 -- never started) and results (empty: none). Reply for each: 1: done; 0: it is not running this attempt; -1: not
--- looked at, because the others are enough for one call. Dependents are released; if that is more than this call
--- may do, or in other queues, the reply continues as that of `notify_dependents`.
+-- looked at, because the others were enough for one call. Dependents are released; if they are too many for this call,
+-- or in other queues, the reply continues as that of `notify_dependents`.
 --! effect: writes
 --! uses: record, indexes, details, idempotency_keys, drop, replace_record, key_queue, hint, release_dependents, completion_hints
 --! lazy: replace_record, read_details, write_details, assign_key_slots, release_keys, forget_jobs, replace_with_tombstones, notify_dependent, note_parent_state, publish_completions
@@ -16,7 +16,7 @@ local dropped, tombstones, tombstone_times = {}, {}, {}
 local done, unusual, dependents = 0, 0, 0
 local released, work = {}, {now = now, dirty_keys = dirty_keys, sent = {}}
 local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
-local HAS_MORE = HAS_NOTES + IS_CHILD  -- other keys have entries of the job
+local HAS_MORE = HAS_NOTES + IS_CHILD  -- the job has entries in other keys
 local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
 
 -- End a job with an idempotency key or a key slot, or without retention.
@@ -40,8 +40,8 @@ local function finish_keyed(i, value, flags)
   return write_record(r)
 end
 
--- It has a key slot, and nothing else that ends with it or is in head C: what follows head A of its record, without head C;
--- nil if it is not like that. Head B begins at `at`.
+-- For a job whose head C has nothing but a key slot: free the slot, and return what follows head A in its record, without
+-- head C; nil for other jobs. Head B begins at `at`.
 local NO_MORE = string.rep('\0', C_SIZE - 2)
 local function without_key_slot(i, value, at, flags)
   if not has(flags, HAS_HEAD_C) then return nil end
@@ -61,8 +61,8 @@ local function release(child, parent, queue, result)
   released[n + 1], released[n + 2], released[n + 3], released[n + 4] = child, parent, queue, result
 end
 
--- Few dependents are released at once, with its result; many by `notify_dependents`. Returns its flags: without any
--- dependent left, those of dependents go. Head B begins at `at`.
+-- Release the dependents of a job with its result, or leave many of them to `notify_dependents`. Returns its flags,
+-- without those of dependents if none is left. Head B begins at `at`.
 local near, last  -- dependents of a portion of the jobs, and the place of its last job
 local function pass_result(i, value, at, flags)
   local count, id = 1, ids[i]
@@ -86,7 +86,7 @@ local function pass_result(i, value, at, flags)
   return flags - HAS_DEPENDENTS
 end
 
--- Its claim has one running job fewer. Most jobs of a call are of the same claim.
+-- Count a job for its claim. Most jobs of a call are of the same claim.
 local last_head, last_claim, last_runner
 local function count_claim(runner, claim)
   if claim ~= last_claim or runner ~= last_runner then
@@ -95,7 +95,7 @@ local function count_claim(runner, claim)
   claims[last_head] = (claims[last_head] or 0) + 1
 end
 
--- All of them are written together, below.
+-- Collect a finished record; all are written together below.
 local function add(i, finished)
   done = done + 1
   if keep > 0 then
@@ -105,7 +105,7 @@ local function add(i, finished)
   end
 end
 
--- Without retention only a tombstone is kept.
+-- Drop a plain job; without retention only its tombstone is kept.
 local function drop_plain(i)
   local n = 2 * #dropped
   done = done + 1
@@ -114,7 +114,7 @@ local function drop_plain(i)
   tombstone_times[n + 1], tombstone_times[n + 2] = now + TOMBSTONE, ids[i]
 end
 
--- It failed before, or has a cancel request. Neither reason nor error is kept after success.
+-- Finish a job that failed before or has a cancel request. Neither reason nor error is kept after success.
 local function finish_unusual(i, value)
   local id, before, r = ids[i], read_record(value), read_record(value)
   unusual = unusual + 1

@@ -11,5 +11,5 @@ local known, found, refusal = check_batch(request, now, false)
 if refusal then return refusal end
 local blobs = {}
 for i = 4, #ARGV do blobs[i - 3] = ARGV[i] end
-local to_check, parents_changed = store_jobs(request, blobs, now, now, known, found)
-return answer_of(request, known, found, to_check, parents_changed)
+local to_register, parents_changed = store_jobs(request, blobs, now, now, known, found)
+return answer_of(request, known, found, to_register, parents_changed)

@@ -27,7 +27,7 @@ OTHER = b"other"
 
 
 async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """Jobs with parents are checked first, and again if a parent's key was taken meanwhile."""
+    """Enqueue jobs. Those with parents are checked first, and again if a parent's key was taken meanwhile."""
     if not jobs:
         return []
     if len(jobs) == 1 and jobs[0].fresh and not jobs[0].parents:
@@ -45,7 +45,7 @@ async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
 
 
 async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """A batch for one queue that fits into one call is one call, if its ids are new."""
+    """Enqueue checked jobs; a batch for one queue is a single call, if it fits and its ids are new."""
     queue = jobs[0].queue
     if all(job.queue == queue and job.fresh for job in jobs):
         return await _enqueue_in(access, queue, jobs)
@@ -71,7 +71,7 @@ def _repeated_elsewhere(jobs: Sequence[NewJob]) -> list[int]:
 
 
 async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """Jobs with ids that no other queue knows."""
+    """Enqueue jobs with ids that no other queue knows."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
         places[job.queue].append(place)
@@ -86,7 +86,7 @@ async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued
 
 
 async def _enqueue_in(access: Access, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """The same, all for one queue."""
+    """Enqueue jobs of one queue, with ids that no other queue knows."""
     if _is_large(jobs):
         answers = (await enqueue_large(access, {queue: jobs}))[queue]
     else:
@@ -143,7 +143,7 @@ async def _notify(access: Access, answered: Mapping[str, tuple[EnqueueBatch, Seq
     """Register children with parents in other queues; notify dependents of replaced jobs."""
     await notify_after_enqueue(
         access,
-        {queue: batch.asking(reply) for queue, (batch, reply) in answered.items()},
+        {queue: batch.ids_to_register(reply) for queue, (batch, reply) in answered.items()},
         [queue for queue, (batch, reply) in answered.items() if batch.changes_parents(reply)],
     )
 
@@ -198,7 +198,7 @@ class EnqueueCoalescer:
             self._start_next(loop, queue)
 
     def _start_next(self, loop: asyncio.AbstractEventLoop, queue: str) -> None:
-        """Start the next group of enqueues that gathered during the last call."""
+        """Start a call for the enqueues that were collected during the last one."""
         gathering = self._gathering[loop]
         group = _take(gathering[queue])
         if not group:

@@ -16,7 +16,7 @@ for _, value in ipairs(known_ids(ids, now)) do
   if value then return OTHER end
 end
 
--- The last pending job is mostly of the same type and sort_priority; then its rank shows that none is ahead of the clock.
+-- The last rank must not be ahead of the clock. Mostly the last pending job is of this type and sort_priority.
 local head = struct.pack('>I4I2', type, sort_priority + LEVEL)
 local last = redis.call('ZREVRANGE', K.ready, 0, 0)[1]
 if last and string.sub(last, 1, 6) ~= head then

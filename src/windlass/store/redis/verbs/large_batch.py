@@ -33,7 +33,7 @@ class Staged(msgspec.Struct):
 
     batch: EnqueueBatch
     answers: list[Enqueued]
-    asking: list[JobId] = []
+    to_register: list[JobId] = []
     """Stored jobs that must register with their parents."""
     changes_parents: bool = False
 
@@ -100,7 +100,7 @@ async def enqueue_large(access: Access, jobs: Mapping[str, Sequence[NewJob]]) ->
             await _store(access, queue, batch, mine_staged)
     await notify_after_enqueue(
         access,
-        {queue: [id_ for each in mine for id_ in each.asking] for queue, mine in staged.items()},
+        {queue: [id_ for each in mine for id_ in each.to_register] for queue, mine in staged.items()},
         [queue for queue, mine in staged.items() if any(each.changes_parents for each in mine)],
     )
     return {queue: [answer for each in mine for answer in each.answers] for queue, mine in staged.items()}
@@ -145,7 +145,7 @@ async def _drop_staged(access: Access, batch: JobId, queues: Iterable[str]) -> N
 
 
 async def _commit_all(access: Access, batch: JobId, staged: Mapping[str, Sequence[Staged]]) -> None:
-    """Queue by queue. What was committed before one of them failed stays, and the error says so."""
+    """Commit queue by queue. If one fails, earlier ones stay committed, and the error says so."""
     committed: list[str] = []
     with after_storing(committed):
         for queue, mine in staged.items():
@@ -175,7 +175,7 @@ async def _store(access: Access, queue: str, batch: JobId, staged: Sequence[Stag
         left, number, *reply = await access.call("store_batch", queue, batch)
         if number:
             mine = staged[number - 1]
-            mine.answers, mine.asking = mine.batch.answers(reply), mine.batch.asking(reply)
+            mine.answers, mine.to_register = mine.batch.answers(reply), mine.batch.ids_to_register(reply)
             mine.changes_parents = mine.batch.changes_parents(reply)
 
 

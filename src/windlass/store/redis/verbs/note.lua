@@ -7,7 +7,7 @@
 local ENOUGH = 500000  -- bytes of notes in one answer
 local sent = 0
 
--- The stored notes that the caller must read before it adds to them: nil if there are none, or it has.
+-- The stored notes that the caller must read before it adds to them; nil: none, or it has read them.
 local function unread(id, r, version)
   if not has(r.flags, HAS_NOTES) or version == r.version then return nil end
   if sent > ENOUGH then return 0 end

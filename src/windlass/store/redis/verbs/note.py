@@ -17,7 +17,7 @@ from windlass.store.rows import add_note
 
 MAX_NOTED = 100
 MAX_BYTES = 500_000
-"""Of one queue in one call: notes may be long."""
+"""Max jobs, and bytes of notes, of one queue in one call."""
 
 
 class Notes(msgspec.Struct, frozen=True, array_like=True):
@@ -31,7 +31,7 @@ _decoder = msgspec.msgpack.Decoder(Notes)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class _Said:
+class _AttemptNotes:
     """All notes of one attempt in this call, and its stored notes as far as they were read."""
 
     def __init__(self) -> None:
@@ -61,14 +61,16 @@ class _Said:
 async def note(access: Access, notes: Sequence[Note]) -> None:
     """Store each note whose attempt is running; a late one changes nothing."""
     placed = await _placed(access, notes)
-    waiting: dict[str, list[_Said]] = {queue: list(said.values()) for queue, said in _by_attempt(placed).items()}
+    waiting: dict[str, list[_AttemptNotes]] = {
+        queue: list(entries.values()) for queue, entries in _by_attempt(placed).items()
+    }
     troubles = QueueErrors()
     for _ in range(2 * len(notes) + MAX_TRIES):
         if not waiting and troubles:
             raise troubles[0]
         if not waiting:
             return
-        batches = {queue: _portion(said) for queue, said in waiting.items()}
+        batches = {queue: _portion(entries) for queue, entries in waiting.items()}
         requests = {
             queue: ([each.entry() for each, _ in some], *(blob for _, blob in some))
             for queue, some in batches.items()
@@ -77,8 +79,8 @@ async def note(access: Access, notes: Sequence[Note]) -> None:
         troubles += unreached
         waiting = {
             queue: rest
-            for queue, said in waiting.items()
-            if queue in replies and (rest := _unanswered(said, replies[queue]) + said[len(batches[queue]) :])
+            for queue, entries in waiting.items()
+            if queue in replies and (rest := _unanswered(entries, replies[queue]) + entries[len(batches[queue]) :])
         }
     raise contended(access, notes[0].id)
 
@@ -94,24 +96,24 @@ async def _placed(access: Access, notes: Sequence[Note]) -> list[Note]:
     ]
 
 
-def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _Said]]:
-    said: dict[str, dict[tuple[JobId, int], _Said]] = defaultdict(lambda: defaultdict(_Said))
+def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _AttemptNotes]]:
+    entries: dict[str, dict[tuple[JobId, int], _AttemptNotes]] = defaultdict(lambda: defaultdict(_AttemptNotes))
     for each in notes:
-        said[each.queue][each.id, each.attempt].notes.append(each)
-    return said
+        entries[each.queue][each.id, each.attempt].notes.append(each)
+    return entries
 
 
-def _portion(said: list[_Said]) -> list[tuple[_Said, bytes]]:
-    """As many as one call may have, and at least one, each with its new notes."""
-    some = [(each, each.blob()) for each in said[:MAX_NOTED]]
+def _portion(entries: list[_AttemptNotes]) -> list[tuple[_AttemptNotes, bytes]]:
+    """The first entries, as many as one call may have and at least one, each with its new notes."""
+    some = [(each, each.blob()) for each in entries[:MAX_NOTED]]
     sizes = accumulate(len(blob) for _, blob in some)
     return [each for each, size in zip(some, sizes, strict=True) if size <= MAX_BYTES] or some[:1]
 
 
-def _unanswered(said: list[_Said], replies: Sequence[int | list[Any]]) -> list[_Said]:
+def _unanswered(entries: list[_AttemptNotes], replies: Sequence[int | list[Any]]) -> list[_AttemptNotes]:
     """Entries that must be sent again, with the stored notes that the reply contains."""
     unheard = []
-    for each, reply in zip(said, replies, strict=False):
+    for each, reply in zip(entries, replies, strict=False):
         if isinstance(reply, list):
             each.version, each.kept = reply
         if reply != 1:

@@ -1,5 +1,5 @@
--- oldest_pending: how long the oldest job of this queue has been pending: the first of each type and priority is
--- read. Reply: the time, and the rank of the oldest; 0: none.
+-- oldest_pending: the rank of the oldest pending job, from the first of each type and priority. Reply: the time, and the
+-- rank; 0: none.
 --! effect: reads
 --! uses: indexes
 local MAX_PRIORITIES = 500

@@ -10,7 +10,7 @@ local MAX_READ = 200  -- a meter has two histograms
 
 local function wanted(place)
   if not queue and not type then return true end
-  local named, typed = string.match(string.sub(place, SLOT_SIZE + 1), '^(.*)%z(.*)$')
+  local named, typed = string.match(string.sub(place, START_SIZE + 1), '^(.*)%z(.*)$')
   return (not queue or named == queue) and (not type or typed == type)
 end
 

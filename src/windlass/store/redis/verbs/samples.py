@@ -13,7 +13,7 @@ from windlass.core.stats.timeline import SampleQuery, Samples, Times
 from windlass.store.records import Counts
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.operator.read_jobs import counts
-from windlass.store.redis.verbs.stats import START, Sum, between, kept, oldest
+from windlass.store.redis.verbs.stats import START, Sum, between, oldest, packed_meter
 from windlass.store.samples import sample
 
 W = TypeVar("W")
@@ -101,7 +101,7 @@ class RedisSampleStore:
             for each in queue_depths
         ]
         blobs = [blob for place, _, value in kept for blob in (place, value)]
-        await self._access.call_global("set_samples", [says for _, says, _ in kept], *blobs)
+        await self._access.call_global("set_samples", [observations for _, observations, _ in kept], *blobs)
 
 
 async def prune_stats(access: Access) -> None:
@@ -133,7 +133,7 @@ async def _samples(access: Access, kind: bytes, window: SampleQuery) -> list[byt
 
 
 def _added_up(window: SampleQuery, values: Iterable[bytes]) -> tuple[Meter, ...]:
-    """Samples as meters; those of a step as one for each queue, for each type, or for all, if that is wanted."""
+    """Samples as meters; if the window asks for it, those of a step are added up by queue, by type, or all."""
     decode = _sample_decoders[window.times].decode
     sums: dict[tuple[Micros, str, str], Sum] = {}
     for value in values:
@@ -148,7 +148,7 @@ def _added_up(window: SampleQuery, values: Iterable[bytes]) -> tuple[Meter, ...]
 
 
 def _stored(meter: Meter) -> bytes:
-    *counters, wait, run = kept(meter)
+    *counters, wait, run = packed_meter(meter)
     return _encode([meter.interval_start, meter.queue, meter.type, counters, wait, run])
 
 
@@ -177,7 +177,7 @@ def _head(kind: bytes, step: Micros, start: Micros) -> bytes:
 
 
 def _place(kind: bytes, step: Micros, start: Micros, queue: str, type_: str) -> bytes:
-    """As parts/stats.lua has it."""
+    """The place of a sample, as in parts/stats.lua."""
     return _head(kind, step, start) + f"{queue}\0{type_}".encode()
 
 

@@ -66,7 +66,7 @@ def _completions(settlements: Sequence[Settlement]) -> tuple[list[str], list[int
 
 
 async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Settled]) -> None:
-    """Of several for one job the first is settled first; a job that changed meanwhile is decided again."""
+    """Settle the rest. Several for one job are settled in order; a job that changed meanwhile is decided again."""
     for _ in range(len(asked) + MAX_TRIES):
         waiting = {i: each for i, each in asked.items() if i not in answers}
         if not waiting:
@@ -81,14 +81,14 @@ async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Set
                 continue
             pairs[i] = seen.queue, (seen.record, end_attempt(seen.record, seen.queue, each, seen.now))
         late = {i: each for i, each in turn.items() if i not in pairs}
-        answers |= await _already(access, late, view)
+        answers |= await _settled_before(access, late, view)
         replaced = await replace_and_notify(access, pairs_by_queue(list(pairs.values())))
         answers |= {i: Settled.SETTLED for i in pairs if replaced[turn[i].id].status is not None}
     raise contended(access, next(iter(asked.values())).id)
 
 
-async def _already(access: Access, late: Numbered, view: JobView) -> dict[int, Settled]:
-    """A repeat finds its own outcome recorded; anything else is stale. A job may have been moved since.
+async def _settled_before(access: Access, late: Numbered, view: JobView) -> dict[int, Settled]:
+    """The answer for an attempt that is not running: a repeat finds its outcome recorded, anything else is stale.
 
     The first call may have lost its reply before dependents were notified.
     """

@@ -32,9 +32,9 @@ _value = msgspec.msgpack.Decoder(tuple[int, int, int, int, int, int, list[int], 
 
 
 async def record(access: Access, meters: Sequence[Meter]) -> None:
-    """Add to the current interval."""
+    """Add meters to the current interval."""
     for at in range(0, len(meters), MAX_ADDED):
-        some = [(each.queue, each.type, kept(each)) for each in meters[at : at + MAX_ADDED]]
+        some = [(each.queue, each.type, packed_meter(each)) for each in meters[at : at + MAX_ADDED]]
         await access.call_global("add_meters", (INTERVAL, some))
 
 
@@ -105,7 +105,7 @@ class Sum:
                     bins[bin_number] += next(numbers)
 
     def meter(self, start: Micros, queue: str, type_: str) -> Meter:
-        """All of it."""
+        """The sum, as a meter."""
         counters = dict(zip(COUNTERS, self._counters, strict=True))
         wait, run = (Histogram(dict(each)) if each else EMPTY for each in self._times)
         return Meter(queue=queue, type=type_, interval_start=start, wait=wait, run=run, **counters)
@@ -131,8 +131,8 @@ async def oldest(access: Access) -> dict[str, Micros]:
     return {queue: max(0, now - rank) for queue, (now, rank) in replies.items() if rank}
 
 
-def kept(meter: Meter) -> list[int | list[int]]:
-    """As parts/stats.lua adds them up."""
+def packed_meter(meter: Meter) -> list[int | list[int]]:
+    """A meter as parts/stats.lua adds it up."""
     counted: list[int | list[int]] = [getattr(meter, name) for name in COUNTERS]
     histograms = ([number for pair in each.bins.items() for number in pair] for each in (meter.wait, meter.run))
     return [*counted, *histograms]

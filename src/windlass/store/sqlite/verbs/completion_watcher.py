@@ -25,11 +25,11 @@ WAIT_SECONDS = 10.0
 class SqliteCompletionWatcher:
     """One read after each commit, for all callers on one event loop."""
 
-    silence = None
+    outage = None
 
-    def __init__(self, access: Access, tell: OnEnded) -> None:
+    def __init__(self, access: Access, on_ended: OnEnded) -> None:
         self._access = access
-        self._tell = tell
+        self._on_ended = on_ended
         self._watched: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -41,7 +41,7 @@ class SqliteCompletionWatcher:
         loop = asyncio.get_running_loop()
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._run(self._access.threads.commits.version()), context=Context())
-        loop.call_soon(self._tell, (job,))
+        loop.call_soon(self._on_ended, (job,))
 
     def unwatch(self, job: JobId) -> None:
         self._watched.discard(job)
@@ -69,4 +69,4 @@ class SqliteCompletionWatcher:
         finished = self._watched.intersection(row[0] for row in rows)
         self._watched -= finished
         if finished:
-            self._tell(finished)
+            self._on_ended(finished)

@@ -1,5 +1,5 @@
--- assign_tenant_queues: a queue has become fair: its pending jobs get tenant queues, some at a time; new ones have
--- them from the start. The field `assigning_tenants` of the queue is 1, or the last place that was read.
+-- assign_tenant_queues: give the pending jobs of a queue that became fair their tenant queues, some at a time; new
+-- jobs have them from the start. The field `assigning_tenants` of the queue is 1, or the last place that was read.
 --! uses: record, indexes
 local MAX_ASSIGNED = 250
 

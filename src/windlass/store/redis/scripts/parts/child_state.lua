@@ -1,13 +1,13 @@
 -- child_state: what happens to a child of this queue when a parent ends, as in core/jobs/dependencies.py. The child's
--- record has which parents have completed: WAITS_FOR_PARENTS while any is missing, and the completed ones in its
--- parent results. So notifying twice is safe. While it waits its `rank` is the delay after the last parent's
+-- record says which parents have completed: it has WAITS_FOR_PARENTS until all have, and those that have are in its
+-- parent results. So notifying twice is safe. While it waits, its `rank` is the delay after the last parent's
 -- completion.
 --! uses: record, replace_record, idempotency_keys, key_queue, details
 local ONE_PARENT_SIZE = 40  -- length of the JSON of one id
 
-local CHECK_NOW = 1000000  -- an entry in `parent_checks` later than this from now is a periodic repeat
+local CHECK_NOW = 1000000  -- an entry in `parent_checks` that is further ahead than this is a periodic check
 
--- A child must register with its parents again (`register_children`).
+-- Let a child register with its parents again (`register_children`).
 local checks_requested = {}
 local function request_parent_check(child, now)
   local before = tonumber(redis.call('ZSCORE', K.parent_checks, child) or 0)
@@ -16,7 +16,7 @@ local function request_parent_check(child, now)
   checks_requested[1] = true
 end
 
--- First in a reply: 1 if dependents are to be notified (`notify_dependents`), plus 2 if children must check parents.
+-- First in a reply: 1 if dependents must be notified (`notify_dependents`), plus 2 if children must register.
 local function to_do()
   return redis.call('EXISTS', K.parent_changes) + (checks_requested[1] and 2 or 0)
 end
@@ -33,7 +33,7 @@ local function awaits(r, parent)
   return not (parent_results and string.find(parent_results, '["' .. parent, 1, true))
 end
 
--- How many entries there are, by plain searches: a pattern would copy megabytes of results.
+-- Number of entries, by plain searches: a pattern would copy megabytes of results.
 local function entries_in(parent_results)
   local entries, at = 0, 1
   while at do
@@ -43,7 +43,7 @@ local function entries_in(parent_results)
   return entries
 end
 
--- Add a completed parent, with its result if the job takes it; after the last one WAITS_FOR_PARENTS is removed. In
+-- Add a completed parent, with its result if the job takes it; after the last one, remove WAITS_FOR_PARENTS. In
 -- JSON no text within a string can look like the beginning of an entry.
 local function add_parent_result(r, parent, result)
   local parents, result_params, parent_results = fields_of(r)[PARENTS], fields_of(r)[RESULT_PARAMS], parent_results_of(r)
@@ -54,12 +54,12 @@ local function add_parent_result(r, parent, result)
     parent_results = parent_results and string.sub(parent_results, 1, -2) .. ',' .. entry .. ']' or '[' .. entry .. ']'
     set_parent_results(r, parent_results)
   end
-  local came = parent_results and entries_in(parent_results) or 1
-  if 39 * came + 1 >= #parents then r.flags = r.flags - WAITS_FOR_PARENTS end
+  local completed = parent_results and entries_in(parent_results) or 1
+  if 39 * completed + 1 >= #parents then r.flags = r.flags - WAITS_FOR_PARENTS end
 end
 
--- All parents have completed: the job is due, at the earliest after its delay (due_after in core), and waits for its
--- concurrency key, if it has one.
+-- All parents have completed: make the job due after its delay (due_after in core); it waits for its concurrency key,
+-- if it has one.
 local function make_due(r, now, dirty_keys)
   r.run_at = math.max(r.run_at > r.created and r.run_at or now, now + r.rank)
   r.rank, r.updated = r.run_at, now
@@ -83,7 +83,7 @@ local function was_cancelled_by(id, r, parent)
   return reason == cancel_reason(parent, DEAD) or reason == cancel_reason(parent, CANCELLED)
 end
 
--- A cancelled job waits for its parents again, with a fresh budget and no expiry; nil: another job has its key by now.
+-- Let a cancelled job wait for its parents again, with a fresh budget and no expiry; nil: another job has its key.
 local function block_again(id, r, now, dirty_keys)
   if has(r.flags, HAS_IDEMPOTENCY_KEY) and take_key(id, fields_of(r)[KEY_DIGEST], now) then return nil end
   local before, details = copied(r), read_details(id, r)
@@ -99,7 +99,7 @@ local function block_again(id, r, now, dirty_keys)
   return true
 end
 
--- A parent has completed, or ended in a way that releases the child.
+-- Record that a parent has completed, or ended in a way that releases the child; after the last one the child is due.
 local function parent_completed(id, r, parent, result, now, dirty_keys)
   if was_cancelled_by(id, r, parent) then block_again(id, r, now, dirty_keys) end
   local before = copied(r)
@@ -114,7 +114,7 @@ local function parent_completed(id, r, parent, result, now, dirty_keys)
   end
 end
 
--- Apply the letter of a parent to a child, whose record is `value`. True if it is blocked again.
+-- Apply the state of a parent to a child with the record `value`. True if a cancelled child is blocked again.
 local function apply_parent_state(id, value, parent, letter, result, now, dirty_keys)
   local r = read_record(value)
   if not awaits(r, parent) then return end

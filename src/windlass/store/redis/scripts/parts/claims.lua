@@ -6,7 +6,7 @@ local CLAIM = '>I8'
 
 local function claim_head(runner, claim) return runner .. '\0' .. struct.pack(CLAIM, claim) end
 
--- The member with this head: a hexadecimal digit of an id follows the head.
+-- The member with this head; the head is followed by a hexadecimal digit of an id.
 local function claim_member(head)
   return redis.call('ZRANGEBYLEX', K.held, '[' .. head, '(' .. head .. '\255', 'LIMIT', 0, 1)[1]
 end
@@ -16,12 +16,12 @@ local function drop_claim(head)
   redis.call('ZREMRANGEBYLEX', K.held, '[' .. head, '(' .. head .. '\255')
 end
 
--- Fewer jobs of a claim are running; the last one removes the claim.
+-- Subtract jobs from the running ones of a claim; without any left, remove the claim.
 local function release_claim(head, jobs)
   if redis.call('HINCRBY', K.claim_counts, head, -jobs) <= 0 then drop_claim(head) end
 end
 
--- Some claims of a runner, those after the number `after` (-1: from the first).
+-- At most `max_count` claims of a runner with numbers after `after` (-1: from the first).
 local function claims_of(runner, after, max_count)
   local from = after < 0 and '[' .. runner .. '\0' or '(' .. claim_head(runner, after) .. '\255'
   return redis.call('ZRANGEBYLEX', K.held, from, '(' .. runner .. '\1', 'LIMIT', 0, max_count)
@@ -41,7 +41,7 @@ local function ids_of_claim(member)
   return ids
 end
 
--- The ids of all claims, until they are more than `max_count`, and whether those are all. Some jobs may have ended since.
+-- Ids of all claims, until there are more than `max_count`, and whether these are all. Some jobs may have ended since.
 local CLAIMS_READ = 10
 local function held_ids(max_count)
   local ids, at = {}, 0

@@ -17,7 +17,8 @@ local function dependents_of(state, parent, max_count)
   return redis.call('ZRANGEBYLEX', K.dependents, '[' .. head, '(' .. head .. '\255', 'LIMIT', 0, max_count)
 end
 
--- For a child in another queue. If the parent is live again the child must register again: mail may arrive out of order.
+-- Put mail for a child in another queue into `outbox`. If the parent is live again, the child must register again, as
+-- mail may arrive out of order.
 local function send(child, parent, queue, letter, result, now, sent)
   if letter ~= COMPLETED and letter ~= DEAD and letter ~= CANCELLED then letter = MOVED end
   local field = child .. parent .. queue
@@ -28,13 +29,13 @@ local function send(child, parent, queue, letter, result, now, sent)
   sent[#sent + 1], sent[#sent + 2] = field, value
 end
 
--- Bytes count as work: the result, and the child's record. In `complete` the caller counts them.
+-- Count the bytes of result and record as work. In `complete` the caller counts them.
 local TEXT = 4096
 local function count_text(work, text)
   if work.left then work.left = work.left - math.floor(text / TEXT) end
 end
 
--- Whether the child still exists.
+-- Notify one dependent; returns whether it still exists.
 local function notify_dependent(member, letter, result, work)
   local parent, child, queue = string.sub(member, 2, 37), string.sub(member, 38, 73), string.sub(member, 74)
   local value = queue == '' and redis.call('HGET', K.jobs, child)
@@ -51,7 +52,7 @@ local function notify_dependent(member, letter, result, work)
   return true
 end
 
--- Notify dependents of one state, and put them into the state `after` (nil: remove). Returns whether these were all.
+-- Notify dependents in one state, and put them into the state `after` (nil: remove). Returns whether these were all.
 local function notify_state(parent, state, letter, result, after, work)
   while work.left > 0 do
     local max_count = work.left
@@ -68,7 +69,7 @@ local function notify_state(parent, state, letter, result, after, work)
   return false
 end
 
--- Notify all dependents of a parent of its entry in `parent_changes`. Returns whether these were all.
+-- Notify the dependents of a parent, whose entry in `parent_changes` is `value`. Returns whether these were all.
 local function notify_dependents(parent, value, work)
   local letter, result = string.byte(value), string.sub(value, 2)
   if letter == COMPLETED then
@@ -81,7 +82,7 @@ local function notify_dependents(parent, value, work)
   return notify_state(parent, PARENT_FAILED, PENDING, '', WAITING, work)
 end
 
--- The parent was dropped: its dependents need no more notifications.
+-- Remove the dependents of a dropped parent, which need no more notifications. Returns whether these were all.
 local function forget_dependents(parent, work)
   for _, state in ipairs({WAITING, PARENT_FAILED}) do
     local members = dependents_of(state, parent, work.left)
@@ -91,8 +92,8 @@ local function forget_dependents(parent, work)
   return work.left > 0
 end
 
--- The state of a parent, for a child that registers: its letter, and its result if it completed. From here on the
--- child is notified. Nothing: there is no such job here. No result: it completed and was dropped with its result.
+-- Register a child with a parent of this queue: it is notified from here on. Returns the parent's letter, and its
+-- result if it completed (nil: dropped with the job). Nil: there is no such job here.
 local function register_dependent(parent, child, queue)
   local value = redis.call('HGET', K.jobs, parent)
   if not value then

@@ -6,10 +6,10 @@ local function read_details(id, r)
   return {reason = kept[1], error = kept[2], attempts = kept[3]}
 end
 
--- Packed one by one: cmsgpack would pack a table with holes as a map.
+-- Values are packed one by one: cmsgpack would pack a table with holes as a map.
 local function packed(value) return value and cmsgpack.pack(value) or '\192' end
 
--- Also sets the flag in `r`: the caller writes the record afterwards.
+-- Write details, and set or remove the flag in `r`: the caller writes the record afterwards.
 local function write_details(id, r, details)
   if details.reason or details.error or details.attempts then
     redis.call('HSET', K.details, id, '\147' .. packed(details.reason) .. packed(details.error) .. packed(details.attempts))
@@ -20,7 +20,7 @@ local function write_details(id, r, details)
   end
 end
 
--- The caller writes the record afterwards.
+-- Remove the reason. The caller writes the record afterwards.
 local function clear_reason(id, r)
   if not has(r.flags, HAS_DETAILS) then return end
   local details = read_details(id, r)

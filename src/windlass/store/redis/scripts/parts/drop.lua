@@ -4,7 +4,7 @@
 local TOMBSTONE = 86400000000
 local OUTCOME = '"outcome":"'
 
--- How the last of the listed attempts ended. In JSON no text within a string can look like this name.
+-- The outcome of the last attempt in the list. In JSON no text within a string can look like this name.
 local function last_outcome(attempts)
   local from, outcome = 1, ''
   while attempts do
@@ -31,18 +31,18 @@ local function tombstone_of(id, r)
   return string.format('%.0f %s', r.attempt, outcome)
 end
 
--- Remove these jobs and keep their tombstones, {id, value}, with their times, {time, id}, by turns.
+-- Remove these jobs and add tombstones (id, value, …) with their times (time, id, …).
 local function replace_with_tombstones(ids, tombstones, tombstone_times, now)
   redis.call('HDEL', K.jobs, unpack(ids))
   redis.call('ZREM', K.ids, unpack(ids))
   if #tombstones == 0 then return end
-  -- Twice as many old ones go as are added: without retention every job adds one, too many for a coordinator.
+  -- Also clear old ones, up to twice as many: without retention every job adds one, too many for the coordinator alone.
   clear_tombstones(now, #tombstones)
   redis.call('HSET', K.tombstones, unpack(tombstones))
   redis.call('ZADD', K.tombstone_times, unpack(tombstone_times))
 end
 
--- Drop finished jobs, id → record, that were removed from their indexes.
+-- Drop finished jobs (id → record) that were already removed from their indexes.
 local function forget_jobs(jobs, now)
   local ids, tombstones, tombstone_times = {}, {}, {}
   for id, r in pairs(jobs) do
@@ -61,7 +61,7 @@ local function forget_jobs(jobs, now)
   if #ids > 0 then replace_with_tombstones(ids, tombstones, tombstone_times, now) end
 end
 
--- Drop finished jobs, id → record, and remove them from their indexes.
+-- Drop finished jobs (id → record), also from their indexes.
 local function drop_jobs(jobs, now)
   for id, r in pairs(jobs) do remove_from_indexes(id, r) end
   forget_jobs(jobs, now)

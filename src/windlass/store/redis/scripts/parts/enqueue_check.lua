@@ -1,6 +1,6 @@
--- enqueue_check: what becomes of new jobs: known ids, key conflicts, refusals. A batch is a list of kinds, jobs
--- that are alike but for their own fields, and the order, {kind, number, …}, of jobs that may conflict: they have
--- a key, or come twice. `blobs` are the fields of the kinds; see verbs/batch.py.
+-- enqueue_check: check new jobs for known ids, key conflicts and refusals. A batch is a list of kinds (jobs that
+-- differ only in their own fields) and the order, {kind, number, …}, of jobs that may conflict: they have a key, or
+-- their id repeats. `blobs` are the fields of the kinds; see verbs/batch.py.
 --! uses: record, indexes, idempotency_keys, key_queue, replace_record, known_ids
 local KIND_FLAGS, IDS, DIGESTS, CONCURRENCY_DIGESTS, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
@@ -31,8 +31,8 @@ local function key_holders(kinds)
   return held
 end
 
--- Resolve conflicts of idempotency keys, as in store/keys.py, with stored jobs and with each other, in order:
--- `existing` (by kind and number the id of the job that is returned instead), `taken`, `replaced`, or `conflict`. A `late`
+-- Resolve conflicts of idempotency keys with stored jobs and within the batch, in order, as in store/keys.py. Returns
+-- `existing` (by kind and number: the id of the job to return instead), `taken`, `replaced`, or `conflict`. A `late`
 -- batch was checked before, and is not refused.
 local function resolve_key_conflicts(kinds, order, known, now, late)
   local held = key_holders(kinds)
@@ -48,7 +48,7 @@ local function resolve_key_conflicts(kinds, order, known, now, late)
       local holder, letter = held[digest], letters[digest]
       if not letter then holder, letter = key_owner(digest, now) end
       found.contested[digest] = true
-      if holder == id then  -- its own window, after its id was forgotten: still the same job
+      if holder == id then  -- the job was dropped and its id forgotten, but its window is open: still the same job
         existing = id
       elseif holder and kind[ON_CONFLICT] == RAISE_CONFLICT and not late then
         found.conflict = {CONFLICT, k, i, holder}
@@ -64,7 +64,7 @@ local function resolve_key_conflicts(kinds, order, known, now, late)
     else
       here[id] = true
       if digest then
-        held[digest], letters[digest] = id, PENDING  -- it waits, whatever its letter will be
+        held[digest], letters[digest] = id, PENDING  -- stands for any waiting letter
         found.taken[digest] = id
       end
     end
@@ -81,7 +81,7 @@ local function any_new(kinds, known, found)
   return false
 end
 
--- Whether another job has the key of a parent in this batch: its children must wait for that job.
+-- Whether another job has the key of a parent in this batch. Its children must wait for that job instead.
 local function is_parent_key_taken(kinds, found)
   for k, kind in ipairs(kinds) do
     if has(kind[KIND_FLAGS], HAS_DEPENDENTS) then
@@ -93,7 +93,7 @@ local function is_parent_key_taken(kinds, found)
   return false
 end
 
--- Check a batch without changing anything: known ids, key conflicts, and the reply if all of it is refused.
+-- Check a batch without changing anything. Returns known ids, key conflicts, and the reply if the batch is refused.
 local function check_batch(batch, now, late)
   local kinds, order = batch[1], batch[2]
   local known = {}
@@ -109,7 +109,7 @@ end
 
 -- The reply: kind, number and id of each existing job; 0, 0 and the id of each job that must register with its parents;
 -- 0, 1 and nothing if `notify_dependents` must be called.
-local function answer_of(batch, known, found, to_check, parents_changed)
+local function answer_of(batch, known, found, to_register, parents_changed)
   local answer = {STORED}
   for k, kind in ipairs(batch[1]) do
     local existing = found.existing[k] or {}
@@ -121,7 +121,7 @@ local function answer_of(batch, known, found, to_check, parents_changed)
       end
     end
   end
-  for _, id in ipairs(to_check or {}) do
+  for _, id in ipairs(to_register or {}) do
     local n = #answer
     answer[n + 1], answer[n + 2], answer[n + 3] = 0, 0, id
   end

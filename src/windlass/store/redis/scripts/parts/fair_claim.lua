@@ -1,7 +1,7 @@
 -- fair_claim: claim from a fair queue: priority by priority, tenants take turns by their weights.
 --! uses: limited_start, merged_stream, fair_turns, byte_order
--- Virtual times of tenants at one sort_priority of a fair queue, kept from claim to claim, and the
--- tenant up to which they were listed. With changed weights all start anew.
+-- Stored for each sort_priority: the virtual times of tenants, and the tenant up to which the last claim listed them.
+-- When weights change, all tenants start anew.
 local LISTED = 100
 local MAX_STATES, MAX_ENDS = 200, 300
 local NEXT = '\1'  -- after a name, gives the first that can come after it: no name has a zero byte
@@ -14,7 +14,7 @@ local function read_fairness(sort_priority, weights)
   return fairness
 end
 
--- Bounded: a tenant that is forgotten continues at the present.
+-- The state is bounded: a tenant that is forgotten continues at the present.
 local function write_fairness(sort_priority, fairness)
   local ends, kept = {}, 0
   for tenant, moment in pairs(fairness.ends) do
@@ -29,16 +29,16 @@ end
 
 -- The next sort_priority with jobs in a tenant queue, as two bytes; nil: none.
 local function next_priority(after)
-  local from = after and '[' .. after .. STRETCH_END or '-'
+  local from = after and '[' .. after .. RANGE_END or '-'
   local member = redis.call('ZRANGEBYLEX', K.tenant_queues, from, '+', 'LIMIT', 0, 1)[1]
   return member and string.sub(member, 1, 2)
 end
 
--- Tenants with pending jobs at a sort_priority, from `from` to before `ending` (nil: the last), one seek for each, which
--- finds the first place of its jobs too.
+-- Add tenants with pending jobs at a sort_priority, from `from` to before `ending` (nil: the last). One seek for each
+-- finds also the first place of its jobs.
 local function tenants(sort_priority, from, ending, max_count, found, places)
   local first = '[' .. sort_priority .. from
-  local last = ending and '(' .. sort_priority .. ending or '(' .. sort_priority .. STRETCH_END
+  local last = ending and '(' .. sort_priority .. ending or '(' .. sort_priority .. RANGE_END
   while #found < max_count do
     local member = redis.call('ZRANGEBYLEX', K.tenant_queues, first, last, 'LIMIT', 0, 1)[1]
     if not member then return end
@@ -48,23 +48,23 @@ local function tenants(sort_priority, from, ending, max_count, found, places)
   end
 end
 
--- Whether a listing from `start` to `last`, or of all if there is no last, has come past this one.
-local function lies_between(tenant, start, last, wrapped)
+-- Whether a listing from `start` to `last` (empty: of all) has passed this tenant.
+local function was_passed(tenant, start, last, wrapped)
   if last == '' then return true end
   local from_start, to_last = not comes_before(tenant, start), not comes_before(last, tenant)
   if wrapped then return from_start or to_last end
   return from_start and to_last
 end
 
--- Numbers in the order of names: those that were listed last, after the round, come first.
+-- Number tenants in the order of names: those that were listed after the wrap-around come first.
 local function numbers_by_name(listed, before_round)
   local numbers = {}
   for i, tenant in ipairs(listed) do numbers[tenant] = i > before_round and i - #listed or i end
   return numbers
 end
 
--- Tenants with pending jobs: the first place of each, and its number in the order of names; from where the last listing
--- ended, and round to there. One that should have been listed and was not has none, and is forgotten.
+-- List tenants with pending jobs, from where the last listing ended, wrapping around: the first place of each, and its
+-- number in the order of names. A tenant that the listing passed without finding it has no jobs, and is forgotten.
 local function list_tenants(sort_priority, fairness, jobs)
   local max_count, start, listed, places = math.max(LISTED, jobs), fairness.after, {}, {}
   if start ~= '' then start = start .. NEXT end
@@ -75,7 +75,7 @@ local function list_tenants(sort_priority, fairness, jobs)
   local last = #listed == max_count and listed[max_count] or ''
   fairness.after = last
   for tenant in pairs(fairness.ends) do
-    if not places[tenant] and lies_between(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
+    if not places[tenant] and was_passed(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
   end
   return places, numbers_by_name(listed, before_round)
 end
@@ -84,11 +84,12 @@ local MAX_SORT_PRIORITIES = 20
 local FEW_TYPES = 3
 local MAX_SEEKS = 900
 
--- Seeks are bounded: tenants and types that the runner cannot run may be very many.
+-- Seeks are bounded, as there may be very many tenants, and types that the runner does not know.
 local function seek(claim, times) claim.seeks = claim.seeks + times end
 local function may_seek(claim) return claim.left > 0 and claim.seeks < MAX_SEEKS end
 
--- How places of one tenant's jobs begin, of types that the runner knows: where it knows many, a seek for each that waits.
+-- The prefixes of places of one tenant's jobs, for the types that the runner knows. If these are many, one seek for
+-- each type that waits finds them.
 local function tenant_heads(claim, head)
   local heads, known = {}, claim.known
   if #known <= FEW_TYPES then
@@ -96,7 +97,7 @@ local function tenant_heads(claim, head)
     seek(claim, #heads)
     return heads
   end
-  local from, last = '[' .. head, '(' .. head .. STRETCH_END
+  local from, last = '[' .. head, '(' .. head .. RANGE_END
   while may_seek(claim) do
     local member = redis.call('ZRANGEBYLEX', K.tenant_queues, from, last, 'LIMIT', 0, 1)[1]
     seek(claim, 1)
@@ -106,12 +107,12 @@ local function tenant_heads(claim, head)
       heads[#heads + 1] = head .. type
       seek(claim, 1)
     end
-    from = '[' .. head .. type .. STRETCH_END
+    from = '[' .. head .. type .. RANGE_END
   end
   return heads
 end
 
--- The jobs of a tenant in order. Where one type alone waits, the place that was found with the tenant is the first.
+-- A stream of a tenant's jobs. If only one of the runner's types waits, the place found with the tenant may be the first.
 local function tenant_stream(claim, head, place, share)
   local type, later = claim.known[1], nil
   if #claim.known > 1 or string.sub(place, #head + 1, #head + 4) ~= type then
@@ -129,9 +130,9 @@ local function tenant_stream(claim, head, place, share)
   end
 end
 
--- Candidates in fair order, their tenants, and tenants without more jobs.
-local function in_turn(claim, sort_priority, order, streams, places)
-  local shares, candidates, owners, spent = {}, {}, {}, {}
+-- Returns candidates in fair order, their tenants, and the tenants that have no more jobs.
+local function next_candidates(claim, sort_priority, order, streams, places)
+  local shares, candidates, owners, exhausted = {}, {}, {}, {}
   for _, tenant in ipairs(order) do shares[tenant] = (shares[tenant] or 0) + 1 end
   for _, tenant in ipairs(order) do
     if not streams[tenant] then
@@ -147,35 +148,35 @@ local function in_turn(claim, sort_priority, order, streams, places)
       candidates[#candidates + 1] = {id, sort_priority .. rest, string.sub(head, -4), head .. rest}
       owners[#owners + 1] = tenant
     else
-      spent[tenant] = true
+      exhausted[tenant] = true
     end
   end
-  return candidates, owners, spent
+  return candidates, owners, exhausted
 end
 
--- What the claim takes from these tenants, tenant → first place, until it is full or all of them have given what they have.
+-- Claim from these tenants (tenant → first place), until the claim is full or they have no more jobs.
 local function claim_from_tenants(claim, sort_priority, fairness, waiting, by_name)
-  local taken, hopeful, streams = {}, {}, {}
-  for tenant in pairs(waiting) do hopeful[tenant] = true end
-  while may_seek(claim) and next(hopeful) do
-    local before = next(taken) and after_taking(fairness, taken, claim.weights, hopeful) or fairness
-    local order = fair_order(before, hopeful, claim.weights, claim.left, by_name)
-    local candidates, owners, spent = in_turn(claim, sort_priority, order, streams, waiting)
+  local taken, remaining, streams = {}, {}, {}
+  for tenant in pairs(waiting) do remaining[tenant] = true end
+  while may_seek(claim) and next(remaining) do
+    local before = next(taken) and after_taking(fairness, taken, claim.weights, remaining) or fairness
+    local order = fair_order(before, remaining, claim.weights, claim.left, by_name)
+    local candidates, owners, exhausted = next_candidates(claim, sort_priority, order, streams, waiting)
     local started = start(claim, candidates)
     for i, tenant in ipairs(owners) do
       if started[i] then taken[tenant] = (taken[tenant] or 0) + 1 end
     end
-    for tenant in pairs(spent) do hopeful[tenant] = nil end
+    for tenant in pairs(exhausted) do remaining[tenant] = nil end
   end
-  -- Tenants that were listed before and are not now count as waiting.
+  -- Tenants that an earlier listing found, and not this one, count as waiting.
   for tenant in pairs(fairness.ends) do
-    if not waiting[tenant] then hopeful[tenant] = true end
+    if not waiting[tenant] then remaining[tenant] = true end
   end
-  local after = after_taking(fairness, taken, claim.weights, hopeful)
+  local after = after_taking(fairness, taken, claim.weights, remaining)
   fairness.present, fairness.ends = after.present, after.ends
 end
 
--- Until the claim is full, or all listed tenants have given what they have; then the next are listed.
+-- Claim at one sort_priority: list tenants and claim from them, until the claim is full or all tenants were listed.
 local function claim_by_turns(claim, sort_priority)
   local fairness, seen = read_fairness(sort_priority, claim.weighing), {}
   while may_seek(claim) do
@@ -191,7 +192,7 @@ local function claim_by_turns(claim, sort_priority)
   write_fairness(sort_priority, fairness)
 end
 
--- The highest priority first. Jobs without a tenant queue yet, or whose tenant was not reached, start after the others.
+-- Claim the highest priority first. Jobs without a tenant queue yet, or whose tenant was not reached, come last.
 local function start_fairly(claim, heads)
   claim.known, claim.seeks = {}, 0
   for i, head in ipairs(heads) do claim.known[i], claim.known[head] = head, true end

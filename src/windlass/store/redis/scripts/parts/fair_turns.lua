@@ -2,15 +2,15 @@
 -- {present, ends = {tenant = end}}. Weights are by tenant; the default is 1.
 --! uses: merged_stream
 
--- By the end of the next job, new tenants first among equals, then by name.
+-- Order by the end of the next job; among equals new tenants first, then by name.
 local function ends_before(a, b)
   if a[1] ~= b[1] then return a[1] < b[1] end
   if a[2] ~= b[2] then return a[2] < b[2] end
   return a[5] < b[5]
 end
 
--- The tenants of the next jobs, in order, if all have enough. `by_name` has the number of each in the order of names:
--- equal tenants are compared at every step of the heap.
+-- The tenants of the next jobs, in order, if all have enough jobs. `by_name` numbers them in the order of names, since
+-- comparing names at every step of the heap would be slow.
 local function fair_order(state, waiting, weights, jobs, by_name)
   local heap, order = {}, {}
   for tenant in pairs(waiting) do

@@ -1,6 +1,6 @@
 -- few_ids: all jobs of some statuses, where a queue has few of them.
 --! uses: record, claims
--- The index that is read for a status. Blocked jobs have none: those of a group are usually its callbacks, which are its
+-- The index to read for each status. Blocked jobs have none: those of a group are usually its callbacks, which are its
 -- last children.
 local PLACES = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'waiting_for_key', k = 'parked', d = 'by_status', x = 'by_status'}
 local LAST_CHILDREN = 10
@@ -37,7 +37,7 @@ local function ids_at(letter, parent, max_count)
   return are_all and #held <= 2 * max_count and held
 end
 
--- All ids with one of these letters, and maybe some others; false: more than `max_count`, or too much to be read.
+-- All ids with one of these letters, and maybe some others; false: more than `max_count`, or too many to read.
 local function few_ids(letters, parent, max_count)
   local jobs, ids, seen = 0, {}, {}
   for letter in string.gmatch(letters, '.') do

@@ -1,6 +1,5 @@
--- hint: publish that a type of this queue has its first pending job. On a cluster since Redis 7.0 to a shard
--- channel, which is not broadcast to every server. A user may lack the right to either: hints may be lost, but the
--- call must succeed.
+-- hint: publish that a type of this queue has its first pending job. On a cluster of Redis 7 or later it goes to a
+-- shard channel, which is not broadcast to every server. A user may lack the right to either; even so the call succeeds.
 local function publish_hint()
   local channel = string.gsub(K.queue, ':queue$', ':hints')
   local sharded = CLUSTERED and (redis.REDIS_VERSION_NUM or 0) >= 0x070000

@@ -1,4 +1,4 @@
--- idempotency_keys: idempotency keys. A live job has its key; a finished one until its window is over.
+-- idempotency_keys: a live job has its key; a finished one keeps it until its window is over.
 --! uses: record
 
 -- The id of the key's holder, or nil. A window that is over does not count.
@@ -28,8 +28,8 @@ local function clear_windows(now, max_count)
   return #over
 end
 
--- Jobs have ended: their keys are free, at once or after their windows, unless another job has them by now. `ended` is
--- {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
+-- Free the keys of ended jobs, at once or after their windows, unless another job has them by now. `ended` is {id,
+-- digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
 local function release_keys(ended, digests, now)
   if #ended == 0 then return end
   local freed, windows = {}, {}
@@ -44,7 +44,7 @@ local function release_keys(ended, digests, now)
   end
   if #freed > 0 then redis.call('HDEL', K.idempotency_keys, unpack(freed)) end
   if #windows == 0 then return end
-  clear_windows(now, #windows)  -- twice as many as are added: they can be too many for a coordinator
+  clear_windows(now, #windows)  -- up to twice as many as are added: they can be too many for the coordinator alone
   redis.call('ZADD', K.key_windows, unpack(windows))
 end
 
@@ -53,5 +53,5 @@ local function release_key(id, r, now)
   release_keys({{id, digest, fields_of(r)[WINDOW]}}, {digest}, now)
 end
 
--- The job moved to another queue, and its key with it.
+-- Free the key of a job that moved to another queue.
 local function free_key(id, digest) release_keys({{id, digest}}, {digest}) end

@@ -1,5 +1,5 @@
--- index_entries: all entries of a job in indexes, {index, score, member} of each, for checks and repairs. What moves
--- jobs writes them one by one (indexes.lua).
+-- index_entries: all entries of a job in indexes, {index, score, member} of each, for checks and repairs. Scripts that
+-- change jobs write them one by one (indexes.lua).
 --! uses: record, indexes
 local function index_entries(id, r)
   local letter, entries = r.letter, {{'ids', 0, id}}

@@ -1,5 +1,5 @@
--- indexes: the indexes of a job, as its record says. A script removes a job from its indexes before it changes the
--- record, and adds it again after; `ids`, `jobs` and `idempotency_keys` are not among them.
+-- indexes: the indexes of a job follow from its record. A script removes a job from its indexes before it changes the
+-- record, and adds it again afterwards. `ids`, `jobs` and `idempotency_keys` are not among them.
 --! uses: record, hint, claims
 local waiting_letters = {[PENDING] = true, [SCHEDULED] = true, [THROTTLED] = true, [FAILED] = true, [BLOCKED] = true,
   [WAITING_FOR_KEY] = true, [PARKED] = true}
@@ -14,7 +14,7 @@ local function tenant_member(id, r)
   return struct.pack('>I2', r.sort_priority + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
 end
 
--- In strict order priority is ignored.
+-- The place of a job that waits for its key; strict order ignores the priority.
 local function waiting_member(id, r)
   local sort_priority = has(r.flags, STRICT) and 0 or r.sort_priority
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id
@@ -96,7 +96,7 @@ local function retention_of(letter)
   return retentions[letter]
 end
 
--- The number of a type in this queue; a new one gets the next.
+-- The number of a type in this queue; a new type gets the next number.
 local function type_number(name)
   local number = redis.call('HGET', K.types, name)
   if number then return tonumber(number) end

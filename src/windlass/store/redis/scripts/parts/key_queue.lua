@@ -1,5 +1,5 @@
 -- key_queue: jobs that wait for a concurrency key. A script that frees a key slot, or changes which jobs wait, calls
--- `mark_dirty`, and `assign_key_slots` at its end: after that no first waiting job could have a key slot.
+-- `mark_dirty`, and `assign_key_slots` at its end: so a first waiting job never leaves a key slot free that it may have.
 --! uses: record, indexes
 local DIGEST_END = '\255\255\255'  -- above every sort_priority, rank, key slot and id
 local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member: after digest, sort_priority and rank
@@ -10,9 +10,9 @@ local function mark_dirty(dirty_keys, r)
   if has(r.flags, HAS_CONCURRENCY_KEY) then dirty_keys[fields_of(r)[CONCURRENCY_DIGEST]] = true end
 end
 
--- A function from the limit, which the first waiting job has, to the lowest free slot of a key; nil if none is free. What
--- it has given counts as taken, written or not. Slots are found by bisection, for a key may have thousands. As
--- assign_key_slots in core/flow/key_slots.py.
+-- Returns a function that gives the lowest free slot of a key under the limit of the next waiting job, or nil; slots
+-- that it gave count as taken. They are found by bisection, since a key may have thousands. As assign_key_slots in
+-- core/flow/key_slots.py.
 local function free_key_slots(digest)
   local first = '[' .. digest
   local taken, low, given = redis.call('ZLEXCOUNT', K.key_slots, first, '(' .. digest .. DIGEST_END), 0, 0
@@ -29,7 +29,7 @@ local function free_key_slots(digest)
   end
 end
 
--- The key slot that a single job gets.
+-- The key slot for a single job, or nil.
 local function lowest_free_key_slot(digest, limit) return free_key_slots(digest)(limit) end
 
 -- The first members that wait for a key, after `after` others.
@@ -40,7 +40,7 @@ end
 -- The first member that waits for a key, or nil.
 local function first_waiting(digest) return waiting_members(digest, 0, 1)[1] end
 
--- Fields by their packed text: the jobs of a key mostly have the same.
+-- Decoded fields by their packed text: most jobs of a key have the same.
 local decoded = {}
 local function fields_in(value, at, size)
   local text = string.sub(value, at, at + size - 1)
@@ -55,7 +55,7 @@ end
 -- Head A and head B of a record without a runner, and their size.
 local WITHOUT_RUNNER, WITHOUT_RUNNER_SIZE = '>BI4I4I4i8i8i8BI4I4i4i8i8i8i8I2I4', 88
 
--- Of a record: the key limit of its job, whether it waits for its key, and whether it has neither runner nor head C.
+-- The key limit of a record, whether its job waits for its key, and whether it has neither runner nor head C.
 local function limit_of(value)
   if string.byte(value) ~= WAITING_FOR_KEY then return nil end
   if string.byte(value, A_SIZE) == 0 then
@@ -68,7 +68,7 @@ local function limit_of(value)
   return fields_of(read_record(value))[KEY_LIMIT], true, false
 end
 
--- Record, place in `ready` and type of a job that gets a key slot: only what changes is read.
+-- The new record, the place in `ready` and the type of a job that gets a key slot; only what changes is read.
 local function granted_plain(id, value, key_slot, now)
   local _, version, attempt, claim, _, claimed, started, _, flags, type, sort_priority, _, run_at, created, timeout, max_attempts, size =
     struct.unpack(WITHOUT_RUNNER, value)
@@ -85,7 +85,7 @@ local function granted_other(id, value, key_slot, grants, n)
   return write_record(r), ready_member(id, r), r.type
 end
 
--- A waiting job gets a key slot, and ranks behind jobs that are pending already.
+-- Give a waiting job a key slot; it ranks behind jobs that are pending already.
 local function grant_key_slot(grants, digest, member, id, value, key_slot, is_plain)
   grants.jobs = grants.jobs + 1
   grants.granted[id] = true
@@ -102,8 +102,8 @@ local function grant_key_slot(grants, digest, member, id, value, key_slot, is_pl
   grants.types[type] = (grants.types[type] or 0) + 1
 end
 
--- Grant all free slots of a key: mostly one was freed, so the first read is of two, `members`; the records of these are in
--- `values`, by id.
+-- Grant all free slots of a key. Usually one was freed, so the caller has read two waiting jobs: `members`, with their
+-- records by id in `values`.
 local function grant_key_slots(grants, digest, members, values, lost)
   local max_count, looked = FIRST_READ, 0
   local next_key_slot = free_key_slots(digest)
@@ -119,7 +119,7 @@ local function grant_key_slots(grants, digest, members, values, lost)
         if not key_slot then return end
         grant_key_slot(grants, digest, member, id, value, key_slot, is_plain)
       else
-        lost[#lost + 1] = member  -- removed by hand, or left by a script that was stopped: the record decides
+        lost[#lost + 1] = member  -- the job was removed by hand, or a script was stopped: the record decides
       end
     end
     if #members < max_count then return end
@@ -128,8 +128,8 @@ local function grant_key_slots(grants, digest, members, values, lost)
   end
 end
 
--- Free slots of these keys go to the first waiting jobs: {id = true} of those. More than one call may assign is left to
--- `assign_stalled`. Expiry is unchanged.
+-- Give the free slots of these keys to the first waiting jobs; returns {id = true} of those. What is too much for one
+-- call is left to `assign_stalled`. Expiry is unchanged.
 local function assign_key_slots(dirty_keys, now)
   local grants = {now = now, jobs = 0, granted = {}, members = {}, records = {}, key_slots = {}, ready = {}, tenant_queues = {}, types = {}}
   local lost, members, ids, values = {}, {}, {}, {}
@@ -158,7 +158,7 @@ local function assign_key_slots(dirty_keys, now)
   return grants.granted
 end
 
--- Assign slots of some keys that had more free ones than one call assigns. Whether any is left.
+-- Assign slots of some keys that had too many free ones for one call. Returns whether such keys are left.
 local function assign_stalled(now)
   local dirty_keys = {}
   for _, digest in ipairs(redis.call('SPOP', K.stalled_keys, 10)) do dirty_keys[digest] = true end

@@ -1,20 +1,21 @@
--- lease_activity: global leases, and the grace that all of them get after a silence of all. There may be very
--- many: grace is granted a portion at a time, by every call that checks for silence, and no runner counts as dead
--- until all have it.
+-- lease_activity: global leases, and the grace that all of them get after a silence, in which none was renewed. As
+-- there may be very many, every call that checks for silence grants a portion, and no runner counts as dead until all
+-- leases have their grace.
 local LEASE, LEASE_SIZE = '>i8i8B', 17
 local ACTIVITY_FIELD = ''
--- The last renewal, or the end of the last silence; the length of the shortest lease; the last check for lapsed leases,
--- while leases are in their grace; and until when they may be.
+-- `at`: the last renewal, or the end of the last silence. `shortest`: the length of the shortest lease. `seen`: the last
+-- check for lapsed leases, while leases are in their grace. `graced_until`: until when they may be.
 local ACTIVITY = '>i8i8i8i8'
--- When the round began, how long no lease was renewed and no call came, and the shortest length that was met so far.
+-- A round of graces. `at`: when it began. `unrenewed`, `unreached`: how long no lease was renewed, and no call came.
+-- `shortest`: the shortest length of the leases so far.
 local GRACE_ROUND = '>i8i8i8i8'
 local PORTION = 100
 local NEVER = 2 ^ 52
 local SET_BACK = 1000000
--- As core/grace.py has them.
+-- As in core/grace.py.
 local MAX_GRACES, MIN_OUTAGE = 10, 1000000
 
--- Also the round of graces that is under way (nil: none).
+-- The activity, with the round of graces that is under way (nil: none).
 local function read_activity(now)
   local value = redis.call('HGET', K.leases, ACTIVITY_FIELD)
   if not value then return {at = now, shortest = NEVER, seen = now, graced_until = 0} end
@@ -36,14 +37,14 @@ local function write_activity(activity)
   redis.call('HSET', K.leases, ACTIVITY_FIELD, value)
 end
 
--- As core/grace.py decides.
+-- As gets_grace in core/grace.py.
 local function gets_grace(graces, length, unrenewed, unreached)
   if graces == 0 then return unrenewed > length / 2 end
   return graces < MAX_GRACES and unreached > math.max(length / 2, MIN_OUTAGE)
 end
 
--- After a silence, a runner that may have been alive gets one more lease. If the clock was set back, a lease that ends
--- far ahead is shortened. Whether it changed.
+-- Extend a lease of a runner that may have been alive during the silence. If the clock was set back, shorten a lease
+-- that ends far ahead. Returns whether it changed.
 local function apply_grace(lease, grace_round, now)
   if lease.expires > now + lease.length then
     lease.expires = now + lease.length
@@ -63,7 +64,7 @@ local function lease_of(value)
   return lease
 end
 
--- The lease as it holds now, with a pending grace added.
+-- The lease, with the grace of a round that is under way.
 local function read_lease(runner, now)
   local value = redis.call('HGET', K.leases, runner)
   if not value then return nil end
@@ -78,7 +79,7 @@ local function write_lease(runner, lease)
   redis.call('ZADD', K.lease_ends, lease.expires, runner)
 end
 
--- The shortest lease decides how long a silence must be.
+-- Note the length of a lease: the shortest decides how long a silence must be.
 local function note_length(length, now)
   local activity = read_activity(now)
   local grace_round = activity.grace_round
@@ -89,7 +90,7 @@ local function note_length(length, now)
   end
 end
 
--- A lease was renewed.
+-- Note that a lease was renewed.
 local function note_renewal(now)
   local activity = read_activity(now)
   activity.at = now
@@ -101,7 +102,7 @@ local function drop_lease(runner)
   redis.call('ZREM', K.lease_ends, runner)
 end
 
--- Grant some more graces. After the last the round is over, and the shortest lease is known.
+-- Grant some more graces. After the last one the round is over, and the shortest lease is known.
 local function apply_grace_to_some(activity, now)
   local grace_round = activity.grace_round
   local cursor, found = unpack(redis.call('HSCAN', K.leases, grace_round.cursor, 'COUNT', PORTION))
@@ -119,7 +120,7 @@ local function apply_grace_to_some(activity, now)
   if cursor == '0' then activity.grace_round, activity.shortest = nil, grace_round.shortest end
 end
 
--- After a clock that was set back, the leadership too would last too long.
+-- If the clock was set back, the leadership would last too long.
 local function shorten_leadership(now)
   if (tonumber(redis.call('HGET', K.leadership, 'expires')) or 0) > now then redis.call('HSET', K.leadership, 'expires', now) end
 end
@@ -128,8 +129,8 @@ local function reached_at(activity)
   return math.max(activity.at, activity.seen)
 end
 
--- If no lease was renewed for half a lease, the server was unreachable or its clock moved: that is no death. The first call
--- afterwards grants every lease one more length, counted from now. Whether all have it.
+-- If no lease was renewed for half a lease, the server was unreachable or its clock moved: that does not show that
+-- runners are dead. The first call afterwards grants every lease one more length from now. Returns whether all have it.
 local function check_silence(now)
   local activity = read_activity(now)
   local silence, unreached = now - activity.at, now - reached_at(activity)
@@ -146,8 +147,8 @@ local function check_silence(now)
   return not activity.grace_round
 end
 
--- A check for lapsed leases, and whether there is `any`. Graces are granted first, so that this check does not hide the
--- silence. Whether all have theirs.
+-- Note a check for lapsed leases; `any`: whether there are some. Graces are granted first, so that this check does not
+-- hide the silence. Returns whether all leases have theirs.
 local function note_lapse_check(any, now)
   local activity = read_activity(now)
   local graced = now <= activity.graced_until

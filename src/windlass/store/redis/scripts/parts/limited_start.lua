@@ -1,12 +1,12 @@
 -- limited_start: start the next jobs of a limited queue, one after the other, as far as their rates allow; others
 -- are throttled, expired ones cancelled. A claim is a table, made by `open_claim`; its `left` is how many more may
--- start. A candidate is {id, place, head, tenant place}: sort_priority, rank and id; the prefix of its place in
--- `ready`; and its place in `tenant_queues`, if it was found there.
+-- start. A candidate is {id, place, head, tenant place}. Place: sort_priority, rank and id; head: its prefix in `ready`;
+-- tenant place: its member of `tenant_queues`, if it was found there.
 --! uses: record, indexes, details, replace_record, key_queue, record_claim, merged_stream, rate_check, token_buckets
 local MAX_WALKED = 200
 
--- When each of these throttled jobs comes back, and its cost. An entry without a throttled record is removed.
-local function returns_of(members)
+-- When each of these throttled jobs is due again, and its cost. An entry without a throttled record is removed.
+local function due_times_of(members)
   local found, ids = {}, {}
   for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
   for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
@@ -20,14 +20,13 @@ local function returns_of(members)
   return found
 end
 
--- Throttled jobs of a key, with a place after `from` and before `to`: when each comes back, and its cost. Of more
--- than MAX_WALKED only the last: the first of those leaves no tokens, which costs a new job at most the fraction of
--- one.
+-- Throttled jobs of a key with a place after `from` and before `to`: when each is due again, and its cost. Of more
+-- than MAX_WALKED only the last are read, and the first of these takes all tokens: a new job loses at most a part of one.
 local function throttled_jobs(key, from, to)
   local first, last = from and '(' .. key .. from or '[' .. key, '(' .. key .. to
   local members = redis.call('ZREVRANGEBYLEX', K.throttled, last, first, 'LIMIT', 0, MAX_WALKED + 1)
   for i = 1, math.floor(#members / 2) do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
-  local found = returns_of(members)
+  local found = due_times_of(members)
   if #members > MAX_WALKED and found[1] then found[1][2] = ALL end
   return found
 end
@@ -50,16 +49,16 @@ local function charge_of(r, place)
   return charge
 end
 
--- Drops full token buckets, of twice as many as it writes: the coordinator alone could not keep up.
+-- Write the token buckets, and drop full ones among twice as many: the coordinator alone could not keep up.
 local function close_rate_session(session)
   local written = 0
   if session.paid then
     local full_at = ready_at(session.queue_token_bucket, session.rate, session.rate.burst)
     store_token_bucket(QUEUE_TOKEN_BUCKET, session.queue_token_bucket, full_at)
   end
-  for key, plan in pairs(session.plans) do
-    if plan.rate then
-      store_token_bucket(key, plan.now, ready_at(plan.now, plan.rate, plan.rate.burst))
+  for key, budget in pairs(session.budgets) do
+    if budget.rate then
+      store_token_bucket(key, budget.now, ready_at(budget.now, budget.rate, budget.rate.burst))
       written = written + 1
     end
   end
@@ -80,7 +79,7 @@ local function leave_tenant_queue(claim, candidate, value)
   claim.tenant_queues[#claim.tenant_queues + 1] = candidate[4] or tenant_member(candidate[1], read_record(value))
 end
 
--- No attempt is counted. It keeps its key slot and its rank, and comes back when its key has tokens for it.
+-- Throttle a job until its key has tokens for it. It keeps its key slot and its rank; no attempt is counted.
 local function throttle(claim, candidate, r, moment)
   local throttled, id, count = claim.throttled, candidate[1], 2 * #claim.throttled.members
   clear_reason(id, r)  -- its letter says why
@@ -103,8 +102,8 @@ local function take(claim, candidate, value)
   claim.left = claim.left - 1
 end
 
--- Whether the rates allow its start. If not, it is throttled, or the queue has no tokens and the claim ends. `r` is
--- nil for a job that costs one token of the queue, and none of a key.
+-- Whether the rates let the candidate start. If not, it is throttled, or the queue has no tokens and the claim ends. `r`
+-- is nil for a job that costs one token of the queue, and none of a key.
 local function passes_rate(claim, candidate, r, value)
   if not claim.session.rate and not (r and has(r.flags, RATED)) then return true end
   local place = candidate[2]
@@ -113,12 +112,12 @@ local function passes_rate(claim, candidate, r, value)
     leave_tenant_queue(claim, candidate, value)
     throttle(claim, candidate, r, moment)
   elseif what == STOP then
-    claim.left, claim.opens = 0, moment
+    claim.left, claim.retry_at = 0, moment
   end
   return what == PAID
 end
 
--- The record was removed by hand: remove its entries.
+-- Remove the entries of a job whose record was removed by hand.
 local function drop_missing(claim, candidate)
   if claim.fair and candidate[4] then redis.call('ZREM', K.tenant_queues, candidate[4]) end
   if redis.call('ZREM', K.ready, candidate[3] .. candidate[2]) == 0 then return end
@@ -126,13 +125,13 @@ local function drop_missing(claim, candidate)
   add_count(PENDING, -1)
 end
 
--- A script that was stopped left this entry: the record decides.
+-- Remove an entry that a stopped script left: the record decides.
 local function drop_stale_entry(claim, candidate)
   if candidate[4] then redis.call('ZREM', K.tenant_queues, candidate[4]) end
   redis.call('ZREM', K.ready, candidate[3] .. candidate[2])
 end
 
--- Whether it has started. For most jobs flags and expiry are enough: the record is not read.
+-- Start one candidate; returns whether it started. For most jobs flags and expiry are enough: the record is not read.
 local function start_one(claim, candidate, value)
   if not value then return drop_missing(claim, candidate) end
   if string.byte(value) ~= PENDING then return drop_stale_entry(claim, candidate) end
@@ -155,7 +154,7 @@ local function start_one(claim, candidate, value)
   return true
 end
 
--- Start candidates in order, up to a bound of text: which of them started, by number.
+-- Start candidates in order, up to a bound of text; returns which of them started, by number.
 local function start(claim, candidates)
   local ids, started, values = {}, {}, {}
   for i, candidate in ipairs(candidates) do

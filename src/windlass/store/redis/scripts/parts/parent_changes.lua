@@ -1,7 +1,7 @@
--- parent_changes: a job with dependents has finished, become live again, moved, or been dropped: recorded in the
--- same call, for `notify_dependents`. `parent_changes` has its letter, and its result if it completed. A
--- completion is never overwritten: its dependents are released, whatever happens to the job since. The field `g`
--- and the id: it was dropped.
+-- parent_changes: record in the same call that a job with dependents has finished, become live again, moved, or been
+-- dropped, for `notify_dependents`. The value is its letter, and its result if it completed. A completion is never
+-- overwritten: dependents are released, whatever happens to the job afterwards. A field of `g` and the id: the job was
+-- dropped.
 --! uses: record
 local MOVED, WAITING = 109, 'w'
 

@@ -1,71 +1,72 @@
 -- rate_check: which of the next jobs may start, by the rates of their queue and keys, as in core/flow/rate_check.py. A
--- session is {now, rate and queue_token_bucket (or nil), token_bucket_of(key), throttled_of(key, from, to), plans}; a charge
--- is {place, cost, key, rate}, without key and rate if its key has none. `throttled_of` gives {until when, cost}
--- of throttled jobs of the key between two places; a cost of ALL leaves nothing. A place is a text that sorts as
--- sort_priority, rank and id do.
+-- session is {now, rate and queue_token_bucket (or nil), token_bucket_of(key), throttled_of(key, from, to), budgets}; a
+-- charge is {place, cost, key, rate}, without key and rate if its key has no rate. `throttled_of` returns {until when,
+-- cost} of throttled jobs of the key between two places; a cost of ALL leaves nothing. A place is a text that sorts as
+-- sort_priority, rank and id do. A budget is the token bucket of a key, `now` and `later`, after its throttled jobs.
 --! uses: token_bucket, byte_order
 local PAID, THROTTLE, STOP = 1, 2, 3
 local ALL = -1
 
 local function open_rate_session(now, rate, queue_token_bucket)
-  local session = {now = now, rate = rate, plans = {}, paid = false}
+  local session = {now = now, rate = rate, budgets = {}, paid = false}
   if rate then session.queue_token_bucket = refilled(queue_token_bucket or full_token_bucket(rate, now), rate, now) end
   return session
 end
 
--- Reserve the tokens of a throttled job, which pays when it comes back.
-local function reserve_tokens(plan, earliest, due, rate)
-  local token_bucket = plan.later or plan.now
+-- Reserve tokens for a throttled job, which is charged when it starts; returns when it may start.
+local function reserve_tokens(budget, earliest, tokens, rate)
+  local token_bucket = budget.later or budget.now
   token_bucket = refilled(token_bucket, rate, token_bucket.at)
-  local moment = math.max(earliest, ready_at(token_bucket, rate, due))
-  plan.later = spent(refilled(token_bucket, rate, moment), due)
+  local moment = math.max(earliest, ready_at(token_bucket, rate, tokens))
+  budget.later = spent(refilled(token_bucket, rate, moment), tokens)
   return moment
 end
 
--- A job that was throttled before comes before the next one.
-local function pass_throttled(plan, before, rate)
+-- Reserve the tokens of a job that was throttled before.
+local function reserve_for_throttled(budget, before, rate)
   if before[2] == ALL then
-    plan.later = {whole = 0, part = 0, period = rate.period, at = math.max(before[1], plan.now.at)}
+    budget.later = {whole = 0, part = 0, period = rate.period, at = math.max(before[1], budget.now.at)}
   else
-    reserve_tokens(plan, before[1], capped_cost(before[2], rate), rate)
+    reserve_tokens(budget, before[1], capped_cost(before[2], rate), rate)
   end
 end
 
-local function plan_of(session, charge)
-  local plan = session.plans[charge.key]
-  if not plan then
+local function budget_of(session, charge)
+  local budget = session.budgets[charge.key]
+  if not budget then
     local token_bucket = session.token_bucket_of(charge.key) or full_token_bucket(charge.rate, session.now)
-    plan = {now = refilled(token_bucket, charge.rate, session.now)}
-    session.plans[charge.key] = plan
+    budget = {now = refilled(token_bucket, charge.rate, session.now)}
+    session.budgets[charge.key] = budget
   end
-  return plan
+  return budget
 end
 
--- Until when it is throttled; nil: its key has tokens. No job overtakes another of its key.
-local function must_wait(session, plan, charge)
+-- Until when the job is throttled; nil: its key has tokens. No job overtakes another of its key.
+local function throttled_until(session, budget, charge)
   local rate = charge.rate
-  if not plan.passed or comes_before(plan.passed, charge.place) then
-    for _, before in ipairs(session.throttled_of(charge.key, plan.passed, charge.place)) do pass_throttled(plan, before, rate) end
-    plan.passed = charge.place
+  if not budget.passed or comes_before(budget.passed, charge.place) then
+    local earlier = session.throttled_of(charge.key, budget.passed, charge.place)
+    for _, before in ipairs(earlier) do reserve_for_throttled(budget, before, rate) end
+    budget.passed = charge.place
   end
-  local due = capped_cost(charge.cost, rate)
-  if not plan.later and refilled(plan.now, rate, plan.now.at).whole >= due then return nil end
-  return reserve_tokens(plan, 0, due, rate)
+  local tokens = capped_cost(charge.cost, rate)
+  if not budget.later and refilled(budget.now, rate, budget.now.at).whole >= tokens then return nil end
+  return reserve_tokens(budget, 0, tokens, rate)
 end
 
--- Of the next job: PAID; THROTTLE until a moment; or STOP: the queue has no tokens until a moment.
+-- Charge the next job. Returns PAID; THROTTLE and until when; or STOP and when the queue has tokens again.
 local function check_rate(session, charge)
-  local plan = charge.rate and plan_of(session, charge)
-  local moment = plan and must_wait(session, plan, charge)
+  local budget = charge.rate and budget_of(session, charge)
+  local moment = budget and throttled_until(session, budget, charge)
   if moment then return THROTTLE, moment end
   if session.rate then
-    local due = capped_cost(charge.cost, session.rate)
-    if session.queue_token_bucket.whole < due then return STOP, ready_at(session.queue_token_bucket, session.rate, due) end
-    session.queue_token_bucket, session.paid = spent(session.queue_token_bucket, due), true
+    local tokens = capped_cost(charge.cost, session.rate)
+    if session.queue_token_bucket.whole < tokens then return STOP, ready_at(session.queue_token_bucket, session.rate, tokens) end
+    session.queue_token_bucket, session.paid = spent(session.queue_token_bucket, tokens), true
   end
-  if plan then
-    plan.now = spent(refilled(plan.now, charge.rate, plan.now.at), capped_cost(charge.cost, charge.rate))
-    plan.rate = charge.rate  -- by which it was charged
+  if budget then
+    budget.now = spent(refilled(budget.now, charge.rate, budget.now.at), capped_cost(charge.cost, charge.rate))
+    budget.rate = charge.rate  -- at which the job was charged
   end
   return PAID
 end

@@ -11,8 +11,8 @@ local WAITS_FOR_PARENTS, HAS_DEPENDENTS, HAS_PARENT_RESULTS, ONE_PARENT, TAKES_R
 
 local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 
--- The whole record as a table; `tail` is what scripts copy unread. Created in one piece: adding field after field
--- costs three times as much.
+-- The record as a table; `tail` is what scripts copy unread. The table is created with all fields: adding them one by
+-- one costs three times as much.
 local function read_record(value)
   local letter, version, attempt, claim, updated, claimed, started, length = struct.unpack(HEAD_A, value)
   local at = A_SIZE + length
@@ -37,7 +37,7 @@ local function read_job(id)
   return value and read_record(value) or nil, value
 end
 
--- Flags and expiry: all that a claim reads of most jobs.
+-- Flags and expiry, which is all that a claim reads of most jobs.
 local EXPIRES_AT, KEY_SLOT_AT = 2, 10  -- in head C
 local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
@@ -46,14 +46,14 @@ local function flags_and_expiry(value)
   return flags, expires
 end
 
--- Head C: empty for most jobs.
+-- Head C, which is empty for most jobs.
 local function head_c(r)
   if r.key_slot < 0 and r.expires == 0
     and r.aged_by + r.failures + r.crashes + r.rescues + r.suspicions + r.requeues + r.snoozes == 0 then return '' end
   return struct.pack(HEAD_C, r.aged_by, r.expires, r.key_slot, r.failures, r.crashes, r.rescues, r.suspicions, r.requeues, r.snoozes)
 end
 
--- The flags of `r` are without HAS_HEAD_C.
+-- The packed record; the flags of `r` do not have HAS_HEAD_C.
 local function write_record(r)
   local more = head_c(r)
   return struct.pack(HEAD_A, r.letter, r.version, r.attempt, r.claim, r.updated, r.claimed, r.started, #r.runner)
@@ -63,7 +63,7 @@ local function write_record(r)
     .. more .. r.tail
 end
 
--- What is set at the enqueue, by number: see Fields in record.py.
+-- The fields that are set at the enqueue, by number: see Fields in record.py.
 local TYPE, TENANT, KEY, KEY_DIGEST, WINDOW, CONCURRENCY_KEY, CONCURRENCY_DIGEST, KEY_LIMIT, KEY_STRICT, KEY_RATE, RATE_COST, PARENT =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 local PARENTS, RESULT_PARAMS = 14, 19
@@ -72,8 +72,8 @@ local function fields_of(r)
   return r.fields
 end
 
--- The job that waits for one with ONLY_DEPENDENT, from its packed value: the last text of its fields. `at` is where head B
--- begins.
+-- The only dependent of a job with ONLY_DEPENDENT, from the packed record: the last text of the fields. Head B begins
+-- at `at`.
 local function only_dependent(value, at, flags)
   local ends = at + B_SIZE - 1 + (has(flags, HAS_HEAD_C) and C_SIZE or 0) + struct.unpack('>I4', value, at + B_SIZE - 4)
   return string.sub(value, ends - 35, ends)
@@ -82,7 +82,7 @@ end
 -- The texts behind the fields of a record: payload, parent results (HAS_PARENT_RESULTS), result.
 local function payload_end(r) return r.fields_size + 4 + struct.unpack('>I4', r.tail, r.fields_size + 1) end
 
--- The results of parents that have come, as JSON of [parent, result]; nil: nothing.
+-- The results of completed parents, as JSON of [parent, result]; nil: none yet.
 local function parent_results_of(r)
   if not has(r.flags, HAS_PARENT_RESULTS) then return nil end
   local at = payload_end(r)
@@ -95,7 +95,7 @@ local function result_of(r)
   return string.sub(r.tail, at + 1)
 end
 
--- Of one that has no result yet.
+-- Set the parent results of a job without a result.
 local function set_parent_results(r, text)
   r.tail = string.sub(r.tail, 1, payload_end(r)) .. struct.pack('>I4', #text) .. text
   r.flags = bit.bor(r.flags, HAS_PARENT_RESULTS)

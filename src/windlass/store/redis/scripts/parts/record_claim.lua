@@ -1,6 +1,6 @@
 -- record_claim: pending jobs become running under the number of a claim, if the runner has a lease.
 --! uses: record, claims
--- Jobs of an earlier try with the same number that are still running: ids and records; nil: there was none.
+-- Ids and records of running jobs that were claimed under the same number before; nil: there was no such claim.
 local function claimed_before(runner, claim)
   local before = claim_member(claim_head(runner, claim))
   if not before then return nil end
@@ -21,7 +21,7 @@ local function is_paused(paused, paused_until, now)
   return paused == '1' and (not paused_until or tonumber(paused_until) > now)
 end
 
--- How members of `ready` begin, for each of these types of which there is anything.
+-- The prefixes in `ready` of those of these types that have pending jobs.
 local function ready_heads(types)
   local heads = {}
   if #types == 0 then return heads end
@@ -36,7 +36,7 @@ local function ready_heads(types)
   return heads
 end
 
--- Write what was taken: `taken` has ids and records alternately, `members` are their places in `ready`.
+-- Write claimed jobs: `taken` has ids and records alternately, `members` are their places in `ready`.
 local function record_claim(runner, claim, taken, members)
   local ids, by_type = {}, {}
   for i, member in ipairs(members) do
@@ -54,7 +54,7 @@ local function record_claim(runner, claim, taken, members)
   redis.call('HSET', K.claim_counts, head, #ids)
 end
 
--- Started jobs do not expire.
+-- Remove started jobs from `expiring`: they do not expire any more.
 local function stop_expiry(taken)
   local ids = {}
   for i = 1, #taken, 2 do ids[#ids + 1] = taken[i] end

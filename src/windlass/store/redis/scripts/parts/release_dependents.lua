@@ -1,5 +1,5 @@
--- release_dependents: parents that just completed release their dependents in the same call. Most have one child
--- each, in this queue, that waits for nothing else: all of those are written together.
+-- release_dependents: release the dependents of parents that just completed, in the same call. Most parents have one
+-- child, in this queue, that waits for nothing else: all of those are written together.
 --! uses: record, indexes, dependents
 local MAX_CHILDREN = 10
 
@@ -7,8 +7,8 @@ local MAX_NEAR = 50
 
 local any_parent_changes
 
--- Jobs that end together mostly follow each other: the dependents of all from one id to another, by parent, read at once
--- if they are not too many. `released` are those that are released, `left` is how many others there are.
+-- The dependents of all jobs from one id to another, by parent, read at once if they are not too many: jobs that end
+-- together mostly have adjacent ids. `released` are those that are released, `left` is the number of the others.
 local function dependents_between(first, last)
   local near = {from = '[' .. WAITING .. first, to = '(' .. WAITING .. last .. '\255', by_parent = {}, released = {}}
   local members = redis.call('ZRANGEBYLEX', K.dependents, near.from, near.to, 'LIMIT', 0, MAX_NEAR)
@@ -22,8 +22,8 @@ local function dependents_between(first, last)
   return near
 end
 
--- Its dependents, which are released; nil if they are many, or an earlier change of it is not notified yet. `near`: those
--- of the jobs around it.
+-- The dependents of a parent, to be released; nil if they are many, or were not notified of an earlier change yet.
+-- `near`: dependents of jobs with adjacent ids.
 local function few_dependents(parent, near)
   if any_parent_changes == nil then any_parent_changes = redis.call('EXISTS', K.parent_changes) == 1 end
   local of_near = near.by_parent[parent]
@@ -34,7 +34,7 @@ local function few_dependents(parent, near)
   return members
 end
 
--- Released dependents do not wait any more. Where nothing else is between them, their range is removed, which costs half.
+-- Remove released dependents from the index; if all of their range is released, by range, which costs half.
 local function forget_waiting(near)
   if #near.released == 0 then return end
   if near.left == 0 then
@@ -44,11 +44,12 @@ local function forget_waiting(near)
   end
 end
 
--- Head A and the beginning of head B of a record without a runner: what a child that goes on changes; and how long that is.
+-- Head A and the beginning of head B of a record without a runner, which is what changes when a child is released; and
+-- their size.
 local NEVER_RUN, NEVER_RUN_SIZE = '>BI4I4I4i8i8i8BI4I4i4i8i8', 66
 
--- A child that waits for this parent alone, and for nothing else: its record, as it is due now, its place in `ready`, and
--- its type. Nothing, if it is not like that. Only what changes is read.
+-- For a child that waits for nothing but this parent: its pending record, its place in `ready`, and its type. Nil for
+-- other children. Only what changes is read.
 local function made_due(id, value, parent, result, now)
   local letter, version, attempt, claim, _, claimed, started, length, flags, type, sort_priority, delay, run_at =
     struct.unpack(NEVER_RUN, value)
@@ -77,8 +78,8 @@ local function write_due(records, ready, by_type)
   end
 end
 
--- `released` has child, parent, the child's queue and the parent's result by turns. Mail for other queues is added to
--- work.sent.
+-- Release children: `released` is child, parent, the child's queue, the parent's result, and so on. Mail for other queues
+-- is added to work.sent.
 local function release_dependents(released, work)
   local ids, records, ready, by_type, n = {}, {}, {}, {}, 0
   for i = 1, #released / 4 do ids[i] = released[4 * i - 3] end

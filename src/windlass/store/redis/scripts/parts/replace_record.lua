@@ -1,7 +1,7 @@
--- replace_record: replace a record, with its indexes, its key, its key slot, and its drop if it is not kept. The
--- caller assigns the key slots of `dirty_keys` at its end. Waiters get a hint.
+-- replace_record: replace a record and update its indexes, idempotency key and key slot; without retention the job is
+-- dropped. The caller assigns the key slots of `dirty_keys` at its end. Waiters get a hint.
 --! uses: record, indexes, idempotency_keys, drop, key_queue, parent_changes, completion_hints, details
--- Only a job with a key slot, now or before, or one that waits for its key, matters to the key.
+-- The key is dirty only if the job has or had a key slot, or waits for it.
 local function mark_dirty_if_key_slot(dirty_keys, r)
   if r.key_slot >= 0 or r.letter == WAITING_FOR_KEY then mark_dirty(dirty_keys, r) end
 end
@@ -34,8 +34,8 @@ local function replace_record(id, before, r, now, dirty_keys)
   if over and has_waiters() then publish_completions({[id] = true}) end
 end
 
--- Waiting jobs that end without a run: replaced, expired, or with a failed parent. The caller has
--- checked that they wait, and assigns the key slots of `dirty_keys` afterwards.
+-- Cancel a waiting job: replaced, expired, or with a failed parent. The caller has checked that it waits, and assigns
+-- the key slots of `dirty_keys` afterwards.
 local function cancel_waiting(id, r, reason, now, dirty_keys)
   local before = {}
   for name, value in pairs(r) do before[name] = value end

@@ -1,8 +1,7 @@
--- runners: the registrations of runners, ended runners, and dead ones. A dead runner is listed from the removal of
--- its lease until all of its jobs are put back. It never comes back.
+-- runners: the registrations of runners, ended runners, and dead ones. A runner is listed as dead from the removal of
+-- its lease until all of its jobs are put back. Its id is never used again.
 --! uses: lease_activity
--- The runners of a worker, and the queues in which they may hold jobs. Members sort by worker and
--- runner.
+-- A member of `registrations`: worker, runner, and a queue in which it may hold jobs.
 local function registration_of(worker, runner, queue) return worker .. '\0' .. runner .. '\0' .. queue end
 
 local function registrations_from(head)

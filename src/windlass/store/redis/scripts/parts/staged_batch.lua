@@ -1,5 +1,5 @@
--- staged_batch: a large enqueue batch, staged in portions. In `staged`, the field `batch` is its head: number of
--- staged portions, the next one to store, and when it was committed (0: not yet). `batch:number` is a portion: an
+-- staged_batch: a large enqueue batch, staged in portions. In `staged`, the field `BATCH` is its head: number of
+-- staged portions, the next one to store, and when it was committed (0: not yet). `BATCH:NUMBER` is a portion: an
 -- enqueue batch and its blobs. `batches` has the moment from which it counts as abandoned (tidy.py).
 local GONE = 3
 local IDLE, ABANDONED = 5000000, 600000000  -- microseconds without progress of a committed, or an uncommitted batch

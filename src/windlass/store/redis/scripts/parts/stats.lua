@@ -1,9 +1,9 @@
--- stats: meters and samples. A meter is of attempts of one type in one queue that ended in one interval. Its place is
--- interval start, queue, type, so that places sort by time; its value the counters in order, and both histograms as
--- bin, number, bin, number…
+-- stats: meters and samples. A meter counts the attempts of one type in one queue that ended in one interval. Its place
+-- is interval start, queue, type, so that places sort by time; its value is the counters in order, and two histograms
+-- as bin, number, bin, number…
 local COUNTERS = 6
 
-local SLOT_SIZE = 8
+local START_SIZE = 8
 local function start_head(start) return struct.pack('>i8', start) end
 
 local function bins_of(flat)
@@ -12,7 +12,7 @@ local function bins_of(flat)
   return bins
 end
 
--- As a flat list: cmsgpack would pack bins 1, 2, 3 as an array, not as a map.
+-- Bins as a flat list: cmsgpack would pack bins 1, 2, 3 as an array, not as a map.
 local function flat_of(bins)
   local flat = {}
   for bin, number in pairs(bins) do
@@ -22,7 +22,7 @@ local function flat_of(bins)
   return flat
 end
 
-local function both(one, other)
+local function sum_of(one, other)
   local bins = bins_of(one)
   for i = 1, #other, 2 do bins[other[i]] = (bins[other[i]] or 0) + other[i + 1] end
   return flat_of(bins)
@@ -33,7 +33,7 @@ local function add_meter(place, meter)
   if before then
     before = cmsgpack.unpack(before)
     for i = 1, COUNTERS do meter[i] = meter[i] + before[i] end
-    for i = COUNTERS + 1, COUNTERS + 2 do meter[i] = both(meter[i], before[i]) end
+    for i = COUNTERS + 1, COUNTERS + 2 do meter[i] = sum_of(meter[i], before[i]) end
   else
     redis.call('ZADD', K.meter_index, 0, place)
   end

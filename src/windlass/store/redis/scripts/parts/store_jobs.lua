@@ -1,4 +1,4 @@
--- store_jobs: write new jobs that were checked, all of a kind at once.
+-- store_jobs: write new jobs after enqueue_check, all of a kind at once.
 --! uses: enqueue_check, byte_order, indexes, dependents
 local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT, KIND_TIMES = 12, 13, 17, 18, 19, 20
 local KIND_RUN_AT = 4
@@ -9,7 +9,7 @@ local function last_of_type(type, sort_priority)
   return last and struct.unpack('>I8', last, 7) or 0
 end
 
--- The last rank there; of other types only while the clock is behind an earlier enqueue.
+-- The last rank of a type at a sort_priority; of any type while the clock is behind an earlier enqueue.
 local function last_rank(type, sort_priority, set_back)
   local last = last_of_type(type, sort_priority)
   for _, other in ipairs(set_back and redis.call('HKEYS', K.pending_counts) or {}) do
@@ -18,7 +18,7 @@ local function last_rank(type, sort_priority, set_back)
   return last
 end
 
--- Letter, time and rank of a job without parents. All that are due at once have the same rank.
+-- Set letter, time and rank of a job without parents. All that are due at once have the same rank.
 local function set_time(b, run_at)
   b.run_at = run_at
   if run_at > b.created then
@@ -32,9 +32,9 @@ local function set_time(b, run_at)
   b.letter, b.rank = PENDING, b.due_rank
 end
 
--- initial_state and expiry of core/jobs/admission.py: the times of a kind. `moment` is when it was enqueued: of a
--- large batch, when that was committed.
-local function birth(kind, moment, now, settings, all_new)
+-- The values that jobs of a kind share, with times as in core/jobs/admission.py. `moment` is when they were enqueued; for
+-- a large batch, when it was committed.
+local function kind_values(kind, moment, now, settings, all_new)
   local b = {created = moment, now = now, set_back = now < (tonumber(settings[3]) or 0)}
   b.flags, b.name, b.sort_priority, b.run_at, b.delay, b.max_attempts, b.timeout, b.expires, b.expires_in = unpack(kind, 1, 9)
   b.type = type_number(b.name)
@@ -58,7 +58,7 @@ local function head_of(b, letter, key_slot, size)
       b.timeout, b.max_attempts, size) .. more
 end
 
--- How many new jobs wait for each key. A single one with a free key slot need not be put into the index first.
+-- The number of new jobs by key. A single one for which a key slot is free need not wait in the index first.
 local function new_waiters(kinds, known, found)
   local count = {}
   for k, kind in ipairs(kinds) do
@@ -69,7 +69,7 @@ local function new_waiters(kinds, known, found)
   return count
 end
 
--- Letter and key slot of a due job; `place` is where it would wait. Behind another job it must wait.
+-- Letter and key slot of a due job. It must wait behind other jobs; `place` is its place in `waiting_for_key`.
 local function try_key_slot(digest, place, limit, count, dirty_keys)
   local head = first_waiting(digest)
   if head then
@@ -88,9 +88,9 @@ local function add_pair(pairs_, member)
   pairs_[n + 1], pairs_[n + 2] = 0, member
 end
 
--- The index entries of the new jobs of a kind, as pairs for HSET and ZADD; how many jobs these are, and how many of them
--- are pending. Jobs without a key may have a time each (KIND_TIMES): moments, or delays if the kind has no moment.
-local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
+-- The index entries of the new jobs of a kind, as pairs for HSET and ZADD; the number of these jobs, and of the pending
+-- ones. Jobs without a key may each have their own time (KIND_TIMES): moments, or delays if the kind has no moment.
+local function entries_of_kind(kind, b, blobs, known, existing, count, dirty_keys)
   local ids, payloads, digest_of, own_fields = kind[IDS], kind[11], kind[CONCURRENCY_DIGESTS], kind[KIND_OWN]
   local records, index, ready, due, waiting, key_slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
@@ -142,7 +142,7 @@ local function add(key, members)
   if #members > 0 then redis.call('ZADD', key, unpack(members)) end
 end
 
--- Each job of a chain has its own parents.
+-- Add the jobs of a kind to `children`; each has its own parent.
 local function add_children(kind, known, existing)
   local pairs_ = {}
   for i, id in ipairs(kind[IDS]) do
@@ -154,7 +154,7 @@ local function add_children(kind, known, existing)
 end
 
 local function store_kind(kind, b, blobs, known, existing, count, dirty_keys)
-  local entries, stored, pending = index_entries(kind, b, blobs, known, existing, count, dirty_keys)
+  local entries, stored, pending = entries_of_kind(kind, b, blobs, known, existing, count, dirty_keys)
   if stored == 0 then return end
   redis.call('HSET', K.jobs, unpack(entries.records))
   add(K.ids, entries.ids)
@@ -180,7 +180,7 @@ local function store_kind(kind, b, blobs, known, existing, count, dirty_keys)
   end
 end
 
--- Replaced jobs are cancelled, and the new ones take their keys.
+-- Cancel replaced jobs, and give the new ones their keys.
 local function transfer_keys(found, now, dirty_keys)
   for _, pair in ipairs(found.replaced) do
     local id, newcomer = pair[1], pair[2]
@@ -195,8 +195,8 @@ local function transfer_keys(found, now, dirty_keys)
   if #entries > 0 then redis.call('HSET', K.idempotency_keys, unpack(entries)) end
 end
 
--- Whether no job of a batch is known or has an existing key. Only then a dependent in the fields of its parent is the one
--- that is stored.
+-- Whether no job of a batch is known or has an existing key. Only then is the dependent in the fields of a parent the
+-- one that is stored.
 local function are_all_new(kinds, known, found)
   for k, kind in ipairs(kinds) do
     if found.existing[k] and next(found.existing[k]) then return false end
@@ -207,13 +207,13 @@ local function are_all_new(kinds, known, found)
   return true
 end
 
--- Jobs register with parents of this batch or queue. Returns the ids of those with other parents, and of known ones whose
+-- Register jobs with parents of this batch or queue. Returns the ids of jobs with other parents, and of known ones whose
 -- producer died before it registered them.
 local LINKED = 1  -- its dependent is in its fields
 local MAX_RESULT_BYTES = 100000  -- of results; more are read by `register_children`
 local function link_parents(kinds, known, found, all_new, now, dirty_keys)
   local result_bytes = 0
-  local waiting_links, fresh, links, to_check = {}, {}, {}, {}
+  local waiting_links, fresh, links, to_register = {}, {}, {}, {}
   for k, kind in ipairs(kinds) do
     local is_linked = all_new and has(kind[KIND_FLAGS], ONLY_DEPENDENT)
     for i, id in ipairs(kind[IDS]) do
@@ -221,7 +221,7 @@ local function link_parents(kinds, known, found, all_new, now, dirty_keys)
         fresh[id] = is_linked and LINKED or true
         if kind[KIND_PARENTS] then links[#links + 1] = {id, kind[KIND_PARENTS][i]} end
       elseif kind[KIND_PARENTS] and known[k][i] and redis.call('ZSCORE', K.parent_checks, id) then
-        to_check[#to_check + 1] = id
+        to_register[#to_register + 1] = id
       end
     end
   end
@@ -234,8 +234,8 @@ local function link_parents(kinds, known, found, all_new, now, dirty_keys)
       local value = redis.call('HGET', K.jobs, id)
       result_bytes = result_bytes + #value + #result
       apply_parent_state(id, value, parent, letter, result, now, dirty_keys)
-    elseif to_check[#to_check] ~= id then
-      to_check[#to_check + 1] = id
+    elseif to_register[#to_register] ~= id then
+      to_register[#to_register + 1] = id
       request_parent_check(id, now)
     end
   end
@@ -243,7 +243,7 @@ local function link_parents(kinds, known, found, all_new, now, dirty_keys)
     for at = 1, #each[2], 36 do link(each[1], string.sub(each[2], at, at + 35)) end
   end
   add(K.dependents, waiting_links)
-  return to_check
+  return to_register
 end
 
 local function has_parents(kinds)
@@ -253,7 +253,8 @@ local function has_parents(kinds)
   return false
 end
 
--- Jobs that must register with parents (`register_children`), and whether dependents must be notified.
+-- Store a checked batch. Returns the jobs that must register with parents (`register_children`), and whether dependents
+-- must be notified.
 local function store_jobs(batch, blobs, moment, now, known, found)
   local settings = redis.call('HMGET', K.queue, 'max_attempts', 'timeout', 'last_enqueue')
   if now > (tonumber(settings[3]) or 0) then redis.call('HSET', K.queue, 'last_enqueue', now) end
@@ -261,11 +262,11 @@ local function store_jobs(batch, blobs, moment, now, known, found)
   local linked = has_parents(batch[1])
   local all_new = linked and are_all_new(batch[1], known, found)
   for k, kind in ipairs(batch[1]) do
-    store_kind(kind, birth(kind, moment, now, settings, all_new), blobs, known[k], found.existing[k], count, dirty_keys)
+    store_kind(kind, kind_values(kind, moment, now, settings, all_new), blobs, known[k], found.existing[k], count, dirty_keys)
   end
   if found.taken then transfer_keys(found, now, dirty_keys) end
-  local to_check = linked and link_parents(batch[1], known, found, all_new, now, dirty_keys) or nil
+  local to_register = linked and link_parents(batch[1], known, found, all_new, now, dirty_keys) or nil
   if next(dirty_keys) then assign_key_slots(dirty_keys, now) end
-  local may_change_parents = to_check or found.replaced and #found.replaced > 0
-  return to_check or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1
+  local may_change_parents = to_register or found.replaced and #found.replaced > 0
+  return to_register or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1
 end

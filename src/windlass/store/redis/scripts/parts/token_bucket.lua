@@ -3,8 +3,8 @@
 -- of 1/period.
 local function full_token_bucket(rate, now) return {whole = rate.burst, part = 0, period = rate.period, at = now} end
 
--- The tokens of less than a period, whole ones and a part. In two steps: the product has up to 57 bits.
-local function brought(micros, tokens, period)
+-- The tokens that come in less than a period, whole ones and a part. The product has up to 57 bits, so in two steps.
+local function accrued(micros, tokens, period)
   local high = micros * math.floor(tokens / 1024)
   local low = micros * (tokens % 1024)
   local rest = high % period * 1024
@@ -18,7 +18,7 @@ end
 local function refilled(token_bucket, rate, now)
   local period = rate.period
   local passed = math.max(0, now - token_bucket.at)
-  local whole, part = brought(passed % period, rate.tokens, period)
+  local whole, part = accrued(passed % period, rate.tokens, period)
   whole = whole + token_bucket.whole + math.floor(passed / period) * rate.tokens
   if token_bucket.period == period then part = part + token_bucket.part end
   if part >= period then whole, part = whole + 1, part - period end
@@ -30,10 +30,10 @@ local function spent(token_bucket, tokens)
   return {whole = token_bucket.whole - tokens, part = token_bucket.part, period = token_bucket.period, at = token_bucket.at}
 end
 
--- A cost above the burst empties a full token bucket.
+-- A cost above the burst counts as a full token bucket.
 local function capped_cost(cost, rate) return math.min(cost, rate.burst) end
 
--- When the token bucket, just refilled, has this many tokens: the missing ones by the rate, rounded up.
+-- When the token bucket, just refilled, has this many tokens, rounded up.
 local function ready_at(token_bucket, rate, tokens)
   local missing = math.min(tokens, rate.burst) - token_bucket.whole
   if missing <= 0 then return token_bucket.at end

@@ -1,5 +1,5 @@
--- token buckets: the token buckets of a queue (empty name) and of its concurrency keys (by digest), as stored: whole
--- tokens, part, period, moment, and the moment from which it is full and not needed. See to_token_bucket in duties/prune.py.
+-- token_buckets: the stored token buckets of a queue (empty name) and of its concurrency keys (by digest): whole tokens,
+-- part, period, moment, and the moment from which it is full and not needed. See to_token_bucket in duties/prune.py.
 --! uses: token_bucket
 local TOKEN_BUCKET = '>I4i8i8i8i8'
 local QUEUE_TOKEN_BUCKET = ''
@@ -20,7 +20,8 @@ local function store_token_bucket(key, token_bucket, full_at)
     struct.pack(TOKEN_BUCKET, token_bucket.whole, token_bucket.part, token_bucket.period, token_bucket.at, full_at))
 end
 
--- Drop full token buckets, of about `count` from where the last call stopped. A few are left to `refresh_token_buckets`.
+-- Drop the full ones among about `count` token buckets, continuing where the last call stopped. If there are few, leave
+-- them to `refresh_token_buckets`.
 local FEW_TOKEN_BUCKETS = 512  -- up to this number HSCAN returns all, whatever COUNT says
 local function drop_full_token_buckets(now, count)
   if redis.call('HLEN', K.token_buckets) <= FEW_TOKEN_BUCKETS then return end
@@ -33,7 +34,7 @@ local function drop_full_token_buckets(now, count)
   redis.call('HSET', K.queue, 'token_bucket_cursor', cursor)
 end
 
--- A rate as the settings of a queue name it, or nil.
+-- The rate in the settings of a queue, or nil.
 local function rate_of(tokens, period, burst)
   if not tokens then return nil end
   return {tokens = tonumber(tokens), period = tonumber(period), burst = tonumber(burst)}
