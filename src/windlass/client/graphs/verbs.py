@@ -102,14 +102,14 @@ async def cancel_graph(store: Store, flow: JobId, reason: str) -> None:
         await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
         for job in jobs:
             if (group := _group_of(flow, job)) is not None and not _runs_anyway(job):
-                await _cancel_node(store, group, reason)
+                await _cancel_node(store, flow, group, reason)
 
 
-async def _cancel_node(store: Store, group: JobId, reason: str) -> None:
+async def _cancel_node(store: Store, flow: JobId, group: JobId, reason: str) -> None:
     """Cancel the members of a node, and the job that has them; a map may be adding some."""
     (job,) = await store.operator.get([group])
     if job is not None:
-        await note_cancel(store, job, reason)
+        await note_cancel(store, job, reason, flow)
     await end_noted_group(store, group, reason)
     await cancel_members(store.operator, group, ALIVE, reason)
 
@@ -158,7 +158,7 @@ async def _cancel_late_groups(store: Store, flow: JobId, groups: Sequence[JobId]
     Each gets a record of its own, from which the coordinator goes on with its members.
     """
     for late in await late_among(store.operator, groups):
-        await note_cancel(store, late, reason)
+        await note_cancel(store, late, reason, flow)
         if await cancel_that_holds(store, flow) is None:
             await let_retried_run(store, [late])
             return False

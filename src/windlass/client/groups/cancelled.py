@@ -48,6 +48,8 @@ class Cancellation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the cancel ended the flow, and no process has counted that end yet."""
     holds: bool = True
     """False: the flow, or a job of it, was retried since, and may run."""
+    graph: JobId | None = None
+    """The graph that was cancelled, if the flow is one of its nodes: a retry of one of them ends both cancels."""
 
 
 def read_cancellation(document: Document) -> Cancellation:
@@ -70,7 +72,7 @@ def is_of_flow(cancellation: Cancellation, job: Job | None) -> bool:
     return to_micros(job.created_at) == cancellation.created_at and job.status is not Status.COMPLETED
 
 
-async def note_cancel(store: Store, job: Job, reason: str) -> None:
+async def note_cancel(store: Store, job: Job, reason: str, graph: JobId | None = None) -> None:
     """Record that a flow is cancelled, before its jobs are; an end that is not counted yet stays recorded."""
     made = Cancellation(
         reason=reason,
@@ -78,15 +80,17 @@ async def note_cancel(store: Store, job: Job, reason: str) -> None:
         queue=job.queue,
         created_at=to_micros(job.created_at),
         at=await store_time(store),
+        graph=graph,
     )
     if await store.documents.add(KIND, job.id, cancellation_text(made), KEEP) is None:
         return
 
     def again(known: Cancellation) -> Cancellation:
-        return msgspec.structs.replace(made, uncounted=known.uncounted and is_of_flow(known, job))
+        uncounted = known.uncounted and is_of_flow(known, job)
+        return msgspec.structs.replace(made, uncounted=uncounted, graph=graph or known.graph)
 
     if not await _change(store, job.id, again):
-        await note_cancel(store, job, reason)  # it was dropped in between
+        await note_cancel(store, job, reason, graph)  # it was dropped in between
 
 
 async def note_end(store: Store, flow: JobId) -> None:
@@ -113,7 +117,10 @@ async def let_retried_run(store: Store, jobs: Sequence[Job]) -> None:
     flows = sorted({id_ for job in of_flows for id_ in (job.id, job.parent, job.flow) if id_ is not None})
     if not flows:
         return
-    for document in await store.documents.get(KIND, flows):
+    found = [document for document in await store.documents.get(KIND, flows) if document is not None]
+    graphs = {graph for document in found if (graph := read_cancellation(document).graph) is not None}
+    above = await store.documents.get(KIND, sorted(graphs.difference(flows))) if graphs else []
+    for document in (*above, *found):
         if document is not None and read_cancellation(document).holds:
             await _change(store, document.id, lambda known: msgspec.structs.replace(known, holds=False))
 
