@@ -8,6 +8,7 @@ from tests.client.test_graphs import Shop
 from windlass import App, Dead, InvalidOption, Results, Status, group
 from windlass.coordinator.cancels import Cancels
 from windlass.core.events import silent
+from windlass.core.graphs.ids import map_id
 from windlass.testing import run_all
 
 
@@ -93,6 +94,24 @@ def test_a_retry_of_a_cancelled_flow_runs_the_members_of_its_groups(shop: Shop) 
     shop.app._portal().run(_finish_cancels(shop.app))
     run_all(shop.app)
     assert sorted(shop.ran) == ["0", "1", "2", "3", "after"]
+
+
+@pytest.mark.parametrize("how", ["flow", "job"])
+def test_a_retry_of_a_group_of_a_cancelled_flow_is_not_taken_back(shop: Shop, how: str) -> None:
+    with shop.app.flow("order") as flow:
+        some = flow.add(group([shop.step.job(str(n)) for n in range(2)]), name="some")
+        flow.add(shop.step.job("other"))
+    shop.app.flows.cancel("order")
+    shop.app._portal().run(_finish_cancels(shop.app))
+    if how == "flow":
+        shop.app.flows.retry(map_id(flow.id, some.number))
+    else:
+        shop.app.jobs.retry(map_id(flow.id, some.number))
+    shop.app._portal().run(_finish_cancels(shop.app))
+    found = shop.app.jobs.get(map_id(flow.id, some.number)).status
+    assert found is Status.PENDING
+    run_all(shop.app)
+    assert sorted(shop.ran) == (["0", "1"] if how == "flow" else [])
 
 
 async def _finish_cancels(app: App) -> None:

@@ -25,7 +25,7 @@ from windlass.core.events import Event
 from windlass.core.graphs.ids import FLOW_TYPE, JOIN_TYPE, map_id, node_id
 from windlass.core.groups.ids import GROUP_TYPE, MEMBER_TYPE, link_id, member_id, named_group_id, new_group_id
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.job import Job, NewJob
 from windlass.core.log_events import FlowEnded
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
@@ -96,7 +96,7 @@ async def test_a_cancel_is_watched_until_the_links_of_its_members_are_stored(
     group = await begin(store, SIZE)
     await cancel(store, group)
 
-    async def behind(*_: Any) -> tuple[list[JobId], bool]:
+    async def behind(*_: Any) -> tuple[list[Job], bool]:
         return [], False
 
     with monkeypatch.context() as patch:
@@ -219,7 +219,7 @@ async def test_a_turn_that_takes_long_goes_on_behind_the_last_flow(
     assert [await duty.run() for _ in range(2)] == [cancels.NEXT_SECONDS] * 2
     late = [(await statuses(store, group))[1] for group in sorted(groups)]
     assert late == [Status.PENDING, Status.CANCELLED, Status.CANCELLED]
-    assert await duty.run() == cancels.SOON_SECONDS
+    assert await duty.run() == cancels.NEXT_SECONDS
     assert [await statuses(store, group) for group in groups] == [[Status.CANCELLED] * SIZE] * 3
 
 

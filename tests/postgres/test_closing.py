@@ -154,6 +154,28 @@ def test_closing_waits_for_a_call_in_flight(
     assert leftovers() == []
 
 
+def test_closing_does_not_wait_for_a_cancelled_call_that_had_just_got_a_session(
+    profile_url: str, leftovers: Leftovers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "CLOSE_SECONDS", 60)
+    store: Any = open_store(f"{profile_url}{'&' if '?' in profile_url else '?'}connections=1")
+
+    async def main() -> None:
+        await store.migrate()
+        sessions = store._server.pool()
+        only = await sessions.take()
+        waiting = asyncio.create_task(sessions.take())
+        await asyncio.sleep(0)
+        sessions.give(only)
+        waiting.cancel()
+        async with asyncio.timeout(10):
+            await store.close()
+        assert only.connection.is_closed()
+
+    asyncio.run(main())
+    assert leftovers() == []
+
+
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("step", ["detection", "preparation"])
 def test_a_connection_that_is_being_opened_is_closed_with_its_loop(

@@ -12,7 +12,7 @@ from tests.support.clock import ManualClock
 from tests.support.seed import open_lease, request
 from tests.support.servers.redis_places import redis_place
 from windlass import App, Flow, Status, group
-from windlass.coordinator import duties
+from windlass.coordinator import cancels, duties
 from windlass.coordinator.cancels import Cancels
 from windlass.core.events import silent
 from windlass.core.moments import SECOND
@@ -95,9 +95,16 @@ async def test_a_slow_producer_leaves_no_member_of_a_group_that_was_cancelled_me
 
 @pytest.mark.parametrize(("portion", "queues"), [(2, 1), (4, 1), (3, 3)])
 async def test_a_producer_that_dies_leaves_no_member_after_the_next_turn_of_the_coordinator(
-    store: Store, clock: ManualClock, producer: App, operator: App, portion: int, queues: int
+    store: Store,
+    clock: ManualClock,
+    producer: App,
+    operator: App,
+    portion: int,
+    queues: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, made, storing = await slowly(producer, portion, queues)
+    monkeypatch.setattr(cancels, "BUDGET_SECONDS", 60.0)
     finishing = Cancels(store, silent)
     await operator.flows.acancel(made.id)
     await finishing.run()

@@ -14,6 +14,7 @@ from windlass.client.graphs.verbs import cancel_late_groups, cancel_late_nodes, 
 from windlass.client.groups.cancelled import (
     KIND,
     Cancellation,
+    Turn,
     cancel_if_it_holds,
     cancel_late_members,
     cancellation_text,
@@ -60,6 +61,9 @@ class Cancels:
     def __init__(self, store: Store, emit: Emit) -> None:
         self._store, self._emit = store, emit
         self._before: str | None = None
+        self._turn = Turn()
+        self._has_more = False
+        """Whether a turn ended within a flow, since the first of all flows."""
         self._quiet: dict[JobId, float] = {}
         """Since when each flow had no job to cancel."""
         self._known: dict[JobId, int] = {}
@@ -69,17 +73,20 @@ class Cancels:
 
     async def run(self) -> float:
         """Run one turn; returns the seconds until the next."""
+        self._has_more = self._has_more and self._before is not None
         page = await self._store.documents.list(KIND, MAX_FLOWS, self._before)
+        self._turn.end = time.monotonic() + BUDGET_SECONDS
         watched = await self._finish_some(page) if page else 0
         if page and (len(page) == MAX_FLOWS or self._before != page[-1].id):
             return NEXT_SECONDS
         self._before = None
+        if self._has_more:
+            return NEXT_SECONDS
         return SOON_SECONDS if 0 < watched <= FEW_FLOWS else EVERY_SECONDS
 
     async def _finish_some(self, page: Sequence[Document]) -> int:
         """Finish as many as the time allows; returns how many of them had to be read."""
-        begin, watched = time.monotonic(), 0
-        now = await store_time(self._store)
+        watched, now = 0, await store_time(self._store)
         jobs = await self._store.operator.get([document.id for document in page])
         for document, job in zip(page, jobs, strict=True):
             self._before = document.id
@@ -88,7 +95,7 @@ class Cancels:
                 continue
             watched += 1
             await self._finish(document, cancel, job, now)
-            if time.monotonic() - begin > BUDGET_SECONDS:
+            if self._turn.over:
                 break
         return watched
 
@@ -106,6 +113,7 @@ class Cancels:
         if cancel.holds and is_of_flow(cancel, job):
             if await self._cancel_late(flow, cancel):
                 self._quiet.pop(flow, None)
+                self._has_more |= self._turn.over
                 return
             if not await self._is_over(flow, cancel, job, now):
                 return
@@ -115,13 +123,13 @@ class Cancels:
                 return
         # Dropped only at this version: the flow may be cancelled again at this moment.
         await self._store.documents.replace(KIND, flow, text, version, keep=1)
-        for noted in (self._quiet, self._known, self._complete):
+        for noted in (self._quiet, self._known, self._complete, self._turn.places):
             noted.pop(flow, None)
 
     async def _cancel_late(self, flow: JobId, cancel: Cancellation) -> bool:
         if cancel.type == FLOW_TYPE:
-            return await cancel_late_nodes(self._store, flow, cancel.reason)
-        return await cancel_late_members(self._store, flow, cancel.reason)
+            return await cancel_late_nodes(self._store, flow, cancel.reason, self._turn)
+        return await cancel_late_members(self._store, flow, cancel.reason, self._turn)
 
     async def _is_over(self, flow: JobId, cancel: Cancellation, job: Job | None, now: Micros) -> bool:
         """Whether no further job of the flow can be stored."""
@@ -137,7 +145,7 @@ class Cancels:
         """Whether every job of the flow is known, and none is live that may add others."""
         operator = self._store.operator
         if job.type == FLOW_TYPE:
-            known = await cancel_late_groups(self._store, job.id, reason)
+            known = await cancel_late_groups(self._store, job.id, reason, self._turn)
             return known and await count_nodes(operator, job.id, (*ALIVE, *ENDED)) >= payload_of(job).nodes
         payload = group_payload(job)
         if (job.type == GROUP_TYPE and payload.open) or await first_live(operator, job.id) is not None:
@@ -157,6 +165,8 @@ class Cancels:
             if unknown or not await self._has_links(group, known, len(ahead), reason):
                 break
             known += len(ahead)
+            if self._turn.over:
+                break
         self._known[group] = known
         return known >= size
 

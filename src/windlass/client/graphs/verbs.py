@@ -6,13 +6,16 @@ import msgspec
 
 from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
 from windlass.client.groups.cancelled import (
+    Turn,
+    cancel_if_it_holds,
+    cancel_late_members,
     cancel_that_holds,
     end_noted_group,
     let_retried_run,
     note_cancel,
     note_end,
 )
-from windlass.client.groups.cancelling import cancel_job, cancel_members, late_among
+from windlass.client.groups.cancelling import cancel_job, cancel_members, is_late, late_among
 from windlass.client.groups.members import ALIVE, LOST
 from windlass.client.groups.retrying import group_payload, retry_group
 from windlass.core.codec import decode_object
@@ -99,30 +102,41 @@ async def cancel_graph(store: Store, flow: JobId, reason: str) -> None:
         await operator.cancel([job.id for job in reversed(jobs) if not _runs_anyway(job)], reason)
         for job in jobs:
             if (group := _group_of(flow, job)) is not None and not _runs_anyway(job):
-                await _cancel_node(store, group, reason)
+                await _cancel_node(store, flow, group, reason)
 
 
-async def _cancel_node(store: Store, group: JobId, reason: str) -> None:
+async def _cancel_node(store: Store, flow: JobId, group: JobId, reason: str) -> None:
     """Cancel the members of a node, and the job that has them; a map may be adding some."""
     (job,) = await store.operator.get([group])
     if job is not None:
-        await note_cancel(store, job, reason)
+        await note_cancel(store, job, reason, flow)
     await end_noted_group(store, group, reason)
     await cancel_members(store.operator, group, ALIVE, reason)
 
 
-async def cancel_late_nodes(store: Store, flow: JobId, reason: str) -> bool:
-    """Cancel the jobs of a cancelled flow that are live and were not asked to stop; whether there were any."""
-    late = bool(await late_among(store.operator, [flow]))
+async def cancel_late_nodes(store: Store, flow: JobId, reason: str, turn: Turn) -> bool:
+    """Cancel the jobs of a cancelled flow that are live and were not asked to stop; whether there were any.
+
+    When the time of the turn is over, the others are left to the next one.
+    """
+    own = await late_among(store.operator, [flow])
+    late: list[Job] = []
     async for jobs in member_jobs(store.operator, flow, ALIVE):
-        late = late or any(not (job.finished or job.cancel_requested or _runs_anyway(job)) for job in jobs)
-    if not late or await cancel_that_holds(store, flow) is None:
-        return False
-    await cancel_graph(store, flow, reason)
-    return True
+        late += [job for job in jobs if is_late(job) and not _runs_anyway(job)]
+    if own and flow in (await cancel_if_it_holds(store, flow, own, reason) or ()):
+        await note_end(store, flow)
+    for start in range(len(late), 0, -PAGE):
+        some = late[max(0, start - PAGE) : start]
+        if await cancel_if_it_holds(store, flow, some[::-1], reason) is None:
+            return False
+        groups = [group for job in some if (group := _group_of(flow, job)) is not None]
+        await _cancel_late_groups(store, flow, groups, reason, turn)
+        if turn.over:
+            break
+    return bool(own or late)
 
 
-async def cancel_late_groups(store: Store, flow: JobId, reason: str) -> bool:
+async def cancel_late_groups(store: Store, flow: JobId, reason: str, turn: Turn) -> bool:
     """Cancel the groups and maps of cancelled nodes that were stored after these; whether all of them are known.
 
     On Redis they may be in other queues than their nodes.
@@ -133,10 +147,25 @@ async def cancel_late_groups(store: Store, flow: JobId, reason: str) -> bool:
         found = dict(zip(groups, await operator.get(groups), strict=True)) if groups else {}
         missing = [id_ for id_, job in found.items() if job is None]
         known = known and None not in (await operator.outcomes(missing) if missing else [])
-        for late in await late_among(operator, groups):
-            if await cancel_that_holds(store, flow) is not None:
-                await _cancel_node(store, late.id, reason)
+        if not await _cancel_late_groups(store, flow, groups, reason, turn):
+            return False
     return known
+
+
+async def _cancel_late_groups(store: Store, flow: JobId, groups: Sequence[JobId], reason: str, turn: Turn) -> bool:
+    """Cancel those of these groups and maps that are live; False if the time was over, or the flow was retried.
+
+    Each gets a record of its own, from which the coordinator goes on with its members.
+    """
+    for late in await late_among(store.operator, groups):
+        await note_cancel(store, late, reason, flow)
+        if await cancel_that_holds(store, flow) is None:
+            await let_retried_run(store, [late])
+            return False
+        await cancel_late_members(store, late.id, reason, turn)
+        if turn.over:
+            return False
+    return True
 
 
 def _runs_anyway(job: Job) -> bool:

@@ -5,7 +5,9 @@ document is written before the cancel reads the jobs, and a producer reads it af
 two finds each job. What a producer leaves that dies in between, the coordinator cancels (`coordinator/cancels.py`).
 """
 
-from collections.abc import Callable, Sequence
+import math
+import time
+from collections.abc import Callable, Sequence, Set
 
 import msgspec
 
@@ -46,6 +48,8 @@ class Cancellation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the cancel ended the flow, and no process has counted that end yet."""
     holds: bool = True
     """False: the flow, or a job of it, was retried since, and may run."""
+    graph: JobId | None = None
+    """The graph that was cancelled, if the flow is one of its nodes: a retry of one of them ends both cancels."""
 
 
 def read_cancellation(document: Document) -> Cancellation:
@@ -68,7 +72,7 @@ def is_of_flow(cancellation: Cancellation, job: Job | None) -> bool:
     return to_micros(job.created_at) == cancellation.created_at and job.status is not Status.COMPLETED
 
 
-async def note_cancel(store: Store, job: Job, reason: str) -> None:
+async def note_cancel(store: Store, job: Job, reason: str, graph: JobId | None = None) -> None:
     """Record that a flow is cancelled, before its jobs are; an end that is not counted yet stays recorded."""
     made = Cancellation(
         reason=reason,
@@ -76,15 +80,17 @@ async def note_cancel(store: Store, job: Job, reason: str) -> None:
         queue=job.queue,
         created_at=to_micros(job.created_at),
         at=await store_time(store),
+        graph=graph,
     )
     if await store.documents.add(KIND, job.id, cancellation_text(made), KEEP) is None:
         return
 
     def again(known: Cancellation) -> Cancellation:
-        return msgspec.structs.replace(made, uncounted=known.uncounted and is_of_flow(known, job))
+        uncounted = known.uncounted and is_of_flow(known, job)
+        return msgspec.structs.replace(made, uncounted=uncounted, graph=graph or known.graph)
 
     if not await _change(store, job.id, again):
-        await note_cancel(store, job, reason)  # it was dropped in between
+        await note_cancel(store, job, reason, graph)  # it was dropped in between
 
 
 async def note_end(store: Store, flow: JobId) -> None:
@@ -111,7 +117,10 @@ async def let_retried_run(store: Store, jobs: Sequence[Job]) -> None:
     flows = sorted({id_ for job in of_flows for id_ in (job.id, job.parent, job.flow) if id_ is not None})
     if not flows:
         return
-    for document in await store.documents.get(KIND, flows):
+    found = [document for document in await store.documents.get(KIND, flows) if document is not None]
+    graphs = {graph for document in found if (graph := read_cancellation(document).graph) is not None}
+    above = await store.documents.get(KIND, sorted(graphs.difference(flows))) if graphs else []
+    for document in (*above, *found):
         if document is not None and read_cancellation(document).holds:
             await _change(store, document.id, lambda known: msgspec.structs.replace(known, holds=False))
 
@@ -158,36 +167,69 @@ async def cancel_if_left(store: Store, group: JobId, size: int, jobs: Sequence[N
     return True
 
 
-async def cancel_late_members(store: Store, group: JobId, reason: str) -> bool:
+class Turn:
+    """How long the coordinator searches for late jobs at once, and where it goes on: other duties run in between.
+
+    To list live members from the first one on, Redis walks over all that have ended.
+    """
+
+    def __init__(self) -> None:
+        self.end = math.inf
+        self.places: dict[JobId, JobId] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether its time is up."""
+        return time.monotonic() > self.end
+
+
+async def cancel_late_members(store: Store, group: JobId, reason: str, turn: Turn | None = None) -> bool:
     """Cancel the jobs of a cancelled group that are live and were not asked to stop; whether there were any.
 
-    The cancel is read again after they are: a retry ends it before it revives jobs, so it revived none of them.
+    When the time of the turn is over, the others are left to the next one.
     """
-    operator = store.operator
-    own = [callback_id(group, Role.THEN), watcher_id(group, Role.ON_DEAD), group]
-    found = bool(await late_among(operator, own))
-    if found:
-        if await cancel_that_holds(store, group) is None:
-            return False
-        await end_noted_group(store, group, reason)
-    async for ids in pages_of(operator, group, ALIVE, size=BATCH):
+    operator, turn = store.operator, turn or Turn()
+    found = await _cancel_late_watchers(store, group, reason)
+    if found is None:
+        return False
+    after = turn.places.pop(group, None)
+    async for ids in pages_of(operator, group, ALIVE, after, BATCH):
         if not (late := await late_among(operator, ids)):
             continue
         behind, _ = await late_behind(operator, group, [job.id for job in late if job.type == MEMBER_TYPE])
-        if not await cancel_if_it_holds(store, group, [*behind, *(job.id for job in late)], reason):
+        if await cancel_if_it_holds(store, group, [*behind, *late], reason) is None:
             return found
         found = True
-    if found:
+        if turn.over:
+            turn.places[group] = ids[-1]
+            return True
+    if found or after is not None:
         await wake_always(operator, group)
-    return found
+    return found or after is not None
 
 
-async def cancel_if_it_holds(store: Store, group: JobId, ids: Sequence[JobId], reason: str) -> bool:
-    """Cancel these late jobs, unless the group was retried since they were read."""
-    if await cancel_that_holds(store, group) is None:
-        return False
-    await store.operator.cancel(ids, reason)
-    return True
+async def _cancel_late_watchers(store: Store, group: JobId, reason: str) -> bool | None:
+    """The same for the group's own job and callbacks except `always`, as `end_group`; None if it was retried."""
+    late = await late_among(store.operator, [watcher_id(group, Role.ON_DEAD), callback_id(group, Role.THEN), group])
+    for some in ([job for job in late if job.id != group], [job for job in late if job.id == group]):
+        ended = await cancel_if_it_holds(store, group, some, reason) if some else frozenset[JobId]()
+        if ended is None:
+            return None
+        if group in ended:
+            await note_end(store, group)
+    return bool(late)
+
+
+async def cancel_if_it_holds(store: Store, flow: JobId, late: Sequence[Job], reason: str) -> Set[JobId] | None:
+    """Cancel these late jobs, and return those that ended here; None if the flow was retried since they were read.
+
+    A retry ends the cancel before it revives jobs, so it revived none of these before the cancel is read again. One
+    that was cancelled and revived since then has another version.
+    """
+    if await cancel_that_holds(store, flow) is None:
+        return None
+    moved = await store.operator.cancel([job.id for job in late], reason, {job.id: job.version for job in late})
+    return {each.id for each in moved if each is not None and each.done and each.status is Status.CANCELLED}
 
 
 async def _cancel_late_links(store: Store, group: JobId, reason: str) -> None:
@@ -197,7 +239,7 @@ async def _cancel_late_links(store: Store, group: JobId, reason: str) -> None:
     while ids := await store.operator.select(standing, BATCH, after):
         after = ids[-1]
         late, _ = await late_behind(store.operator, group, ids)
-        if late and not await cancel_if_it_holds(store, group, late, reason):
+        if late and await cancel_if_it_holds(store, group, late, reason) is None:
             return
 
 

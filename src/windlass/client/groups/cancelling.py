@@ -65,15 +65,20 @@ async def _cancel_behind(operator: OperatorStore, group: JobId, status: tuple[St
 async def late_among(operator: OperatorStore, ids: Sequence[JobId]) -> list[Job]:
     """Those of these jobs that are live and were not asked to stop."""
     jobs = await operator.get(ids) if ids else []
-    return [job for job in jobs if job is not None and not job.finished and not job.cancel_requested]
+    return [job for job in jobs if job is not None and is_late(job)]
 
 
-async def late_behind(operator: OperatorStore, group: JobId, members: Sequence[JobId]) -> tuple[list[JobId], bool]:
+def is_late(job: Job) -> bool:
+    """Whether a job of a cancelled flow is live and was not asked to stop."""
+    return not job.finished and not job.cancel_requested
+
+
+async def late_behind(operator: OperatorStore, group: JobId, members: Sequence[JobId]) -> tuple[list[Job], bool]:
     """Jobs that these members stand for, live and not asked to stop; and whether all of them are known.
 
     On Redis a job may be stored after the member that waits for it, if that is in another queue.
     """
-    late: list[JobId] = []
+    late: list[Job] = []
     known = True
     jobs = [job for job in await operator.get(members) if job is not None] if members else []
     while parents := list(dict.fromkeys(parent for job in jobs for parent in job.parents)):
@@ -81,7 +86,7 @@ async def late_behind(operator: OperatorStore, group: JobId, members: Sequence[J
         missing = [id_ for id_, job in found.items() if job is None]
         known = known and None not in (await operator.outcomes(missing) if missing else [])
         jobs = [job for job in found.values() if job is not None and job.flow == group]
-        late += [job.id for job in jobs if not job.finished and not job.cancel_requested]
+        late += [job for job in jobs if is_late(job)]
     return late, known
 
 

@@ -90,13 +90,19 @@ class Pool:
             session = await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._give_to_next(waiter.result())  # a session came as well: pass it on
+                self._pass_on(waiter.result())  # it came as well
             raise
         if session is not None and session.alive:
             return session
         if session is not None:
             self._taken.discard(session)
         return await self._open()
+
+    def _pass_on(self, session: Session | None) -> None:
+        if session is None:
+            self._give_to_next(None)
+        else:
+            self.give(session)
 
     async def _answers(self, session: Session) -> bool:
         try:
