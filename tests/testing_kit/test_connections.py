@@ -287,6 +287,6 @@ def test_django_decides_by_on_commit() -> None:
         "[]",
         "False",
         "[1, 3, 5]",
-        "connection: is in no transaction: use `with transaction.atomic():`; your commit then decides",
+        "connection: is in no transaction: use `with transaction.atomic():`; the jobs exist once you commit",
         "3",
     ]

@@ -130,7 +130,7 @@ class DjangoCaller:
         self.owner = of_django(alias, KINDS)
         if not self.owner.in_atomic_block:
             raise InvalidOption(
-                "connection", "is in no transaction: use `with transaction.atomic():`; your commit then decides"
+                "connection", "is in no transaction: use `with transaction.atomic():`; the jobs exist once you commit"
             )
 
     async def join(self, batch: Batch) -> None:

@@ -23,7 +23,7 @@ from windlass.store.memory.batch import Batch, Caller
 _CREATE = "CREATE TABLE IF NOT EXISTS windlass_testing (enqueue TEXT PRIMARY KEY)"
 _INSERT = "INSERT INTO windlass_testing VALUES (?)"
 _SELECT = "SELECT 1 FROM windlass_testing WHERE enqueue = ?"
-_NO_TRANSACTION = "is in no transaction: {}; your commit then decides"
+_NO_TRANSACTION = "is in no transaction: {}; the jobs exist once you commit"
 _FAILED = "25P02"
 _XIDS = (
     "SELECT concat_ws(' ', pg_current_xact_id()::text, string_agg(transactionid::text, ' ')) FROM pg_locks "

@@ -131,7 +131,7 @@ def _error_for(error: Exception, server: Server, caller: CallerConnection) -> Ex
     if state in RETRIED:
         return None
     if state == _NO_TRANSACTION:
-        return InvalidOption("connection", f"is in no transaction: {caller.begin}; your commit then decides")
+        return InvalidOption("connection", f"is in no transaction: {caller.begin}; the jobs exist once you commit")
     if state in _REFUSED:
         return InvalidOption("connection", _REFUSED[state])
     return translate(error, server.shown)

@@ -77,7 +77,7 @@ async def check_schema(db: Db) -> AsyncIterator[Finding]:
             "upgrade Windlass: pip install --upgrade windlass",
         )
     elif missing:
-        state = f"lacks {', '.join(missing)}" if found else "is not there yet"
+        state = f"lacks {', '.join(missing)}" if found else "does not exist yet"
         yield warning("schema", f"the schema {db.schema} {state}", "windlass migrate (the first use does it too)")
         async for finding in _may_create(db, exists=bool(found)):
             yield finding
