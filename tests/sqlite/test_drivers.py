@@ -139,7 +139,7 @@ def test_only_a_refusal_is_certain_after_a_commit_was_asked_for(trouble: ErrorKi
 
 
 def test_a_library_that_is_too_old_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"SQLite 3\.37\.2, the oldest that Windlass can use is 3\.38\.0"):
+    with pytest.raises(ConfigError, match=r"SQLite 3\.37\.2, and the oldest that Windlass can use is 3\.38\.0"):
         stdlib_driver.check_version((3, 37, 2))
     stdlib_driver.check_version((3, 51, 3))
 
