@@ -90,7 +90,7 @@ async def test_doctor_knows_the_profile_its_buckets_and_its_conflicts(url: str) 
     await enqueue_one(store)
     await store.close()
     said = {each.check: each.says for each in (await examine(url)).findings}
-    assert "profile on a plain PostgreSQL" in said["cluster"]
+    assert "profile on plain PostgreSQL" in said["cluster"]
     assert said["buckets"] == "4 of at most 64"
     assert said["conflicts"].startswith("in the last hour workers repeated 0 calls")
 
