@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_written_is_said(terminal: Terminal, tmp_path: Pat
     if subprocess.run(["chattr", "+i", path], capture_output=True).returncode:
         pytest.skip("this user or file system cannot make a file immutable")
     try:
-        check_read_only(terminal, path, "jobs.db cannot be written: check the rights of the file and its folder")
+        check_read_only(terminal, path, "jobs.db cannot be written: check the permissions of the file and its folder")
     finally:
         subprocess.run(["chattr", "-i", path], check=True)
 

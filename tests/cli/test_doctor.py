@@ -112,7 +112,7 @@ def test_a_newer_schema_is_a_problem_and_an_absent_one_a_warning(terminal: Termi
     change(terminal.folder / "other.db", "CREATE TABLE mine (x)")
     ran = terminal.ok("doctor", "--json", "--store", "sqlite:///other.db")
     assert levels(ran, "schema") == ["warning"]
-    assert "the schema is not there yet; missing: 0001_initial" in says(ran, "warning")
+    assert "the schema does not exist yet; missing: 0001_initial" in says(ran, "warning")
 
 
 def test_an_entry_from_the_future_is_a_problem(terminal: Terminal) -> None:

@@ -16,7 +16,13 @@ from tests.cli.test_doctor import change, levels, says
 from tests.faults.full import may_mount
 from windlass.store.doctor import Finding, Level
 from windlass.store.sqlite.address import Address, Driver
-from windlass.store.sqlite.doctor.place import LONG_LOG_BYTES, check_file_system, check_log, check_versions, readers
+from windlass.store.sqlite.doctor.file_checks import (
+    LONG_LOG_BYTES,
+    check_file_system,
+    check_log,
+    check_versions,
+    readers,
+)
 
 MEMORY = Path("/dev/shm")
 
@@ -56,7 +62,7 @@ def test_a_folder_is_not_a_file(terminal: Terminal) -> None:
 def test_an_empty_file_is_a_store_that_is_not_made_yet(terminal: Terminal) -> None:
     (terminal.folder / "new.db").touch()
     ran = terminal.ok("doctor", "--json", "--store", "sqlite:///new.db")
-    assert "the schema is not there yet" in says(ran, "warning")
+    assert "the schema does not exist yet" in says(ran, "warning")
     assert (terminal.folder / "new.db").stat().st_size == 0
 
 
@@ -231,7 +237,7 @@ def test_a_store_in_memory_is_a_warning(terminal: Terminal) -> None:
         terminal.ok("migrate", "--store", f"sqlite:///{path}")
         ran = terminal.ok("doctor", "--json", "--store", f"sqlite:///{path}")
         assert levels(ran, "file system") == ["warning"]
-        assert "every job is gone when the machine stops" in says(ran, "warning")
+        assert "every job is lost when the machine stops" in says(ran, "warning")
     finally:
         for each in MEMORY.glob(f"{path.name}*"):
             each.unlink()

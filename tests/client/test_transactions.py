@@ -308,7 +308,7 @@ def test_an_error_in_mid_enqueue_leaves_the_callers_own_rows_alone(app: App, wor
 def test_an_error_that_ends_the_callers_transaction_says_so(work: Any, theirs: Any) -> None:
     theirs.execute("CREATE TRIGGER no BEFORE INSERT ON windlass_jobs BEGIN SELECT RAISE(ROLLBACK, 'full'); END")
     theirs.execute("INSERT INTO orders VALUES (1)")
-    with pytest.raises(EnqueueFailed, match="SQLite has rolled your transaction back"):
+    with pytest.raises(EnqueueFailed, match="SQLite has rolled back your transaction"):
         work.using(connection=theirs).enqueue(1)
 
 

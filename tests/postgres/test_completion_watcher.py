@@ -116,7 +116,7 @@ async def _length(said: list[str]) -> int:
 
 async def test_without_notifications_it_says_so_and_waiters_poll(tmp_path: Path) -> None:
     url = postgres_url(tmp_path)
-    for address, why in ((f"{url}?notify=off", "notify=off"), (behind_pooler(url), "a pooler is in between")):
+    for address, why in ((f"{url}?notify=off", "notify=off"), (behind_pooler(url), "there is a pooler")):
         store = open_store(address)
         job = await running(store, queue=f"q{why[0]}")
         watcher = store.signals.watch_completions(Told())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.store.open import open_store
-from windlass.store.sqlite.address import Driver, connections_of
+from windlass.store.sqlite.address import Driver, connection_class
 from windlass.store.sqlite.connection.base import Connection
 from windlass.store.sqlite.store import SqliteStore
 
@@ -30,7 +30,7 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 @pytest.fixture
 def connects(path: Path, driver: Driver) -> Connect:
     """Another program's connection to it: through the same library, because it is in the same process."""
-    return lambda: connections_of(driver)(path, synchronous="NORMAL", writes=True)
+    return lambda: connection_class(driver)(path, synchronous="NORMAL", writes=True)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.support.seed import enqueue_one, new_job
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, StoreUnavailable
-from windlass.store.sqlite.address import Driver, connections_of
+from windlass.store.sqlite.address import Driver, connection_class
 from windlass.store.sqlite.connection.write_thread import WriteThread
 from windlass.store.sqlite.connection.write_turn import WriteTurn
 from windlass.store.sqlite.db import Db
@@ -180,7 +180,7 @@ async def test_a_thread_outlives_a_database_that_could_not_be_opened(tmp_path: P
     """What is wrong with the folder today may be right tomorrow."""
     path = tmp_path / "not yet" / "jobs.db"
     turn = WriteTurn(tmp_path / "jobs.db", first=True)
-    thread = WriteThread(path, lambda: connections_of(driver)(path, synchronous="NORMAL", writes=True), turn)
+    thread = WriteThread(path, lambda: connection_class(driver)(path, synchronous="NORMAL", writes=True), turn)
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         await thread.run(lambda connection: None)
     path.parent.mkdir()

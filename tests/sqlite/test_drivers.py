@@ -9,7 +9,7 @@ import pytest
 from tests.sqlite.conftest import Connect, Open
 from tests.support.seed import enqueue_one, look
 from windlass.errors import ConfigError, StoreUnavailable
-from windlass.store.sqlite.address import Driver, connections_of
+from windlass.store.sqlite.address import Driver, connection_class
 from windlass.store.sqlite.connection import stdlib_driver
 from windlass.store.sqlite.connection.base import Connection, DriverError, ErrorKind, error_kind, to_store_error
 from windlass.store.sqlite.db import UNREADABLE_PREFIX
@@ -83,22 +83,22 @@ def test_errors_are_of_the_same_kinds(connection: Connection) -> None:
 def test_a_file_that_is_no_database_cannot_be_opened(path: Path, driver: Driver) -> None:
     path.write_text("dear diary, " * 1000)
     with pytest.raises(StoreUnavailable, match="is not an SQLite database") as refused:
-        connections_of(driver)(path, synchronous="FULL", writes=True)
+        connection_class(driver)(path, synchronous="FULL", writes=True)
     assert refused.value.lasting
 
 
 def test_a_reader_makes_no_file(path: Path, driver: Driver) -> None:
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
-        connections_of(driver)(path, synchronous="FULL", writes=False)
+        connection_class(driver)(path, synchronous="FULL", writes=False)
     assert not path.exists()
 
 
 @pytest.mark.parametrize("name", ["my jobs?.db", "100%.db", "a#b.db", "ü.db"])
 def test_a_file_may_have_any_name(tmp_path: Path, driver: Driver, name: str) -> None:
-    connection = connections_of(driver)(tmp_path / name, synchronous="FULL", writes=True)
+    connection = connection_class(driver)(tmp_path / name, synchronous="FULL", writes=True)
     connection.run("CREATE TABLE t (a)")
     connection.close()
-    looking = connections_of(driver).read_only(tmp_path / name, immutable=True)
+    looking = connection_class(driver).read_only(tmp_path / name, immutable=True)
     assert looking.rows("SELECT count(*) FROM t") == [(0,)]
     looking.close()
     assert [each.name for each in tmp_path.iterdir()] == [name]
@@ -139,7 +139,7 @@ def test_only_a_refusal_is_certain_after_a_commit_was_asked_for(trouble: ErrorKi
 
 
 def test_a_library_that_is_too_old_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"SQLite 3\.37\.2, the oldest that Windlass can use is 3\.38\.0"):
+    with pytest.raises(ConfigError, match=r"SQLite 3\.37\.2, and the oldest that Windlass can use is 3\.38\.0"):
         stdlib_driver.check_version((3, 37, 2))
     stdlib_driver.check_version((3, 51, 3))
 

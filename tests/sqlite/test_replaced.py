@@ -9,7 +9,7 @@ from tests.sqlite.conftest import Connect, Open
 from tests.support.seed import enqueue_one, status_of
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.sqlite.address import Driver, connections_of
+from windlass.store.sqlite.address import Driver, connection_class
 from windlass.store.sqlite.connection.write_turn import WriteTurn
 from windlass.store.sqlite.db import Db
 
@@ -40,7 +40,7 @@ async def test_a_file_that_is_replaced_while_it_is_being_opened_does_not_pass_fo
     path: Path, driver: Driver, connects: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connects().close()
-    kind = connections_of(driver)
+    kind = connection_class(driver)
 
     def replace(self: object, synchronous: str) -> None:
         path.rename(path.with_name("old.db"))

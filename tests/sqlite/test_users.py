@@ -73,7 +73,9 @@ def test_a_lock_that_may_not_be_read_stops_no_rescue(path: Path) -> None:
     (live / "r1").touch(mode=0o600)
     assert as_nobody(path, "print(liveness_locks.alive('r1')); liveness_locks.clear('r1')") == "None"
     code = "try: liveness_locks.take('r2')\nexcept StoreUnavailable as error: print(error)"
-    told = f"{live}/r2.new may not be made by this user in {live}: it belongs to user 0 with mode 755, this is user "
+    told = (
+        f"{live}/r2.new may not be created by this user in {live}: it belongs to user 0 with mode 755, this is user "
+    )
     assert as_nobody(path, code) == told + str(NOBODY)
 
 

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
     lasting: bool = True
     """Whether the jobs are there after closing and opening again."""
     notifies: bool = True
-    """Whether other processes are told at once; else they look from time to time."""
+    """Whether other processes are told at once; else they poll."""
 
 
 def sqlite_file(folder: Path, clock: Clock) -> Store:

@@ -91,7 +91,7 @@ def test_a_closed_database_in_memory_cannot_tell(app: App, work: Any) -> None:
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
         work.using(connection=db).enqueue(1)
         db.commit()
-    with pytest.raises(InvalidOption, match="connection: to a database in memory cannot be asked"):
+    with pytest.raises(InvalidOption, match="connection: to a database in memory cannot be used"):
         enqueued(app)
     assert enqueued(app) == []
 
@@ -287,6 +287,6 @@ def test_django_decides_by_on_commit() -> None:
         "[]",
         "False",
         "[1, 3, 5]",
-        "connection: is in no transaction: use `with transaction.atomic():`; your commit then decides",
+        "connection: is in no transaction: use `with transaction.atomic():`; the jobs exist once you commit",
         "3",
     ]

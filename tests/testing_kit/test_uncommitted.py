@@ -40,7 +40,7 @@ async def test_a_connection_that_cannot_be_asked_loses_no_job_of_another(
         await store.jobs.enqueue_inside(other, [new_job()], {})
         await store.jobs.enqueue_inside(db, [job], {})
         db.commit()
-    with pytest.raises(InvalidOption, match="cannot be asked whether it committed"):
+    with pytest.raises(InvalidOption, match="cannot be used to find out whether it committed"):
         await is_stored(store, job)
     assert await is_stored(store, job)
     assert store.uncommitted == 0

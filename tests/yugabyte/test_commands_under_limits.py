@@ -40,7 +40,7 @@ async def test_doctor_says_that_a_server_refuses_the_hints_that_its_address_want
     (said,) = [each for each in found.findings if each.check == "wake-up"]
     assert (said.level, said.says) == (
         Level.WARNING,
-        "the server refuses LISTEN or NOTIFY: idle workers look from time to time",
+        "the server refuses LISTEN or NOTIFY: idle workers poll",
     )
 
 

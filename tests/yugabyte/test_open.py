@@ -26,13 +26,13 @@ def test_a_version_on_postgresql_15_is_accepted() -> None:
 def test_a_version_on_postgresql_11_is_refused_by_what_it_lacks() -> None:
     said = version_problem(OLD, named=True)
     assert said is not None
-    assert "2024.2.3.0-b0 is PostgreSQL 11 underneath, and Windlass needs 15" in said
+    assert "2024.2.3.0-b0 is based on PostgreSQL 11, and Windlass needs 15" in said
 
 
 def test_a_plain_postgresql_is_refused_under_yugabyte_and_accepted_under_its_own_name() -> None:
     said = version_problem(PLAIN, named=True)
     assert said is not None
-    assert "no YugabyteDB but PostgreSQL 15.14" in said
+    assert "not YugabyteDB but PostgreSQL 15.14" in said
     assert version_problem(PLAIN, named=False) is None
 
 
@@ -46,7 +46,7 @@ def test_another_isolation_level_is_refused_with_the_flag_to_set() -> None:
 async def test_opening_a_postgresql_as_yugabyte_creates_nothing_and_says_what_it_is(tmp_path: Path) -> None:
     place = postgres_place(tmp_path)
     store = open_store(place.replace("postgresql://", "yugabyte://", 1))
-    with pytest.raises(StoreUnavailable, match="this is no YugabyteDB but PostgreSQL") as raised:
+    with pytest.raises(StoreUnavailable, match="this is not YugabyteDB but PostgreSQL") as raised:
         await store.migrate()
     assert raised.value.lasting
     await store.close()
@@ -58,7 +58,7 @@ async def test_opening_a_postgresql_as_yugabyte_creates_nothing_and_says_what_it
 @pytest.mark.parametrize(
     ("version", "isolation", "says"),
     [
-        (OLD, "read committed", "is PostgreSQL 11 underneath, and Windlass needs 15"),
+        (OLD, "read committed", "is based on PostgreSQL 11, and Windlass needs 15"),
         (NEW, "repeatable read", "get repeatable read: set the flag yb_enable_read_committed_isolation=true"),
     ],
 )
@@ -82,7 +82,7 @@ async def test_a_server_that_answers_like_a_wrong_yugabytedb_is_refused_and_noth
 
 async def test_doctor_says_that_a_postgresql_is_no_yugabytedb(tmp_path: Path) -> None:
     found = await examine(postgres_place(tmp_path).replace("postgresql://", "yugabyte://", 1))
-    assert any("this is no YugabyteDB but PostgreSQL" in each.says for each in found.findings)
+    assert any("this is not YugabyteDB but PostgreSQL" in each.says for each in found.findings)
 
 
 async def test_doctor_knows_the_profile_its_buckets_and_its_conflicts(url: str) -> None:
@@ -90,7 +90,7 @@ async def test_doctor_knows_the_profile_its_buckets_and_its_conflicts(url: str) 
     await enqueue_one(store)
     await store.close()
     said = {each.check: each.says for each in (await examine(url)).findings}
-    assert "profile on a plain PostgreSQL" in said["cluster"]
+    assert "profile on plain PostgreSQL" in said["cluster"]
     assert said["buckets"] == "4 of at most 64"
     assert said["conflicts"].startswith("in the last hour workers repeated 0 calls")
 

@@ -84,7 +84,7 @@ connections.close_all()
 """
 
 TOLD = [
-    "connection: is in no transaction: use `with transaction.atomic():`; your commit then decides",
+    "connection: is in no transaction: use `with transaction.atomic():`; the jobs exist once you commit",
     "connection: 'other' is not an alias of DATABASES",
     "connection: 'file' is not of PostgreSQL but of sqlite3.Connection",
     " is open on a database without the schema windlass: ",

@@ -21,7 +21,7 @@ async def test_without_a_transaction_the_error_says_how_to_begin_one(
     watcher: App, work: Any, stranger: Caller, url: str
 ) -> None:
     await stranger.open(url, autocommit=True)
-    with pytest.raises(InvalidOption, match=r"connection: is in no transaction: .*; your commit then decides"):
+    with pytest.raises(InvalidOption, match=r"connection: is in no transaction: .*; the jobs exist once you commit"):
         await stranger.enqueue(work, 1)
     assert await total(watcher) == 0
     await stranger.close()

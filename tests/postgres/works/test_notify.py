@@ -149,5 +149,5 @@ async def test_a_supervisor_that_hears_nothing_of_itself_says_why(
     monkeypatch.setattr(hints.Hints, "_on_notice", lambda *_: None)
     monkeypatch.setattr(hints, "PROBE_SECONDS", 0.1)
     supervisor = await _opened(plant.direct, ProcessRole.SUPERVISOR)
-    assert supervisor.signals.outage == "something between here and the server swallows them"
+    assert supervisor.signals.outage == "something between here and the server drops notifications"
     await supervisor.close()

@@ -1,4 +1,4 @@
-"""Enqueues in a caller's transaction, kept until it ends."""
+"""Enqueues in a caller's transaction, which are kept until it ends."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -14,7 +14,7 @@ class TransactionState(Enum):
 
     OPEN = "open"
     COMMITTED = "committed"
-    UNDONE = "undone"
+    ROLLED_BACK = "rolled back"
 
 
 class Caller(Protocol):
@@ -33,15 +33,15 @@ class Batch:
     def __init__(self, work: Work, owner: object) -> None:
         self.work = work
         self.owner = owner
-        """The connection, whose later enqueues build on this one."""
+        """The caller's connection, whose later enqueues build on this one."""
         self.state = TransactionState.OPEN
-        self.look: Callable[[], None] = lambda: None
-        """Asks for the state of the transaction, where the library does not report it."""
+        self.update: Callable[[], None] = lambda: None
+        """Finds out the state of the transaction, if the library does not report it."""
 
     def commit(self) -> None:
         if self.state is TransactionState.OPEN:
             self.state = TransactionState.COMMITTED
 
-    def undo(self) -> None:
+    def roll_back(self) -> None:
         if self.state is TransactionState.OPEN:
-            self.state = TransactionState.UNDONE
+            self.state = TransactionState.ROLLED_BACK

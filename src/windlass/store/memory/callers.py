@@ -33,7 +33,7 @@ async def caller_of(connection: Any) -> Caller:
 
 
 def _checked(connection: Any) -> Any:
-    """The SQLAlchemy Connection, in a transaction."""
+    """The SQLAlchemy Connection, which must be in a transaction of a supported driver."""
     inner = of_sqlalchemy(connection, KINDS)
     if not is_of(inner.connection.driver_connection, *DRIVERS):
         driver = shown(inner.connection.driver_connection)
@@ -44,13 +44,13 @@ def _checked(connection: Any) -> Any:
 
 
 class SessionCaller:
-    """A Session: the end of its outermost transaction decides, also where a test rolls back around it."""
+    """A Session: the end of its outermost transaction decides, even if a test rolls back a transaction around it."""
 
     def __init__(self, session: Any) -> None:
         self.owner = session
 
     async def join(self, batch: Batch) -> None:
-        """The commit of the outermost transaction commits the batch; a rollback of an inner one undoes it."""
+        """The commit of the outermost transaction commits the batch; a rollback of any transaction drops it."""
         session, inside = self.owner, [self.owner.get_nested_transaction() or self.owner.get_transaction()]
         while inside[-1].parent is not None:
             inside.append(inside[-1].parent)
@@ -61,11 +61,11 @@ class SessionCaller:
 
         def rolled_back(_: Any, transaction: Any) -> None:
             if transaction in inside:
-                batch.undo()
+                batch.roll_back()
 
         def ended(_: Any, transaction: Any) -> None:
             if transaction is inside[-1]:
-                batch.undo()  # unless it was committed
+                batch.roll_back()  # a no-op after a commit
 
         event = sys.modules["sqlalchemy.event"]
         for name, listener in (
@@ -83,24 +83,24 @@ class ConnectionCaller:
         self.owner = connection
 
     async def join(self, batch: Batch) -> None:
-        """The commit of the connection commits the batch; a rollback to a savepoint before it undoes it."""
+        """The commit of the connection commits the batch; a rollback, or one to an earlier savepoint, drops it."""
         connection, names, committing = self.owner, _savepoints(self.owner), []
 
         def commits(_: Any) -> None:
-            committing.append(True)  # the event comes before the commit, which may fail
+            committing.append(True)  # the event precedes the commit, which may fail
 
         def failed(context: Any) -> None:
             if committing and context.connection is connection:
-                batch.undo()
+                batch.roll_back()
 
         def rolled_back(_: Any) -> None:
-            batch.undo()
+            batch.roll_back()
 
         def rolled_back_to(_: Any, name: str, context: Any) -> None:
             if name in names:
-                batch.undo()
+                batch.roll_back()
 
-        def look() -> None:
+        def update() -> None:
             if committing:
                 batch.commit()
                 event.remove(connection.engine, "handle_error", failed)
@@ -110,7 +110,7 @@ class ConnectionCaller:
         event.listen(connection, "rollback", rolled_back)
         event.listen(connection, "rollback_savepoint", rolled_back_to)
         event.listen(connection.engine, "handle_error", failed)
-        batch.look = look
+        batch.update = update
 
 
 def _savepoints(connection: Any) -> list[str]:
@@ -130,16 +130,16 @@ class DjangoCaller:
         self.owner = of_django(alias, KINDS)
         if not self.owner.in_atomic_block:
             raise InvalidOption(
-                "connection", "is in no transaction: use `with transaction.atomic():`; your commit then decides"
+                "connection", "is in no transaction: use `with transaction.atomic():`; the jobs exist once you commit"
             )
 
     async def join(self, batch: Batch) -> None:
-        """Django drops the callbacks of a savepoint that is rolled back."""
+        """Django drops the callback if its savepoint is rolled back."""
         wrapper, callback = self.owner, batch.commit
 
-        def look() -> None:
+        def update() -> None:
             if not any(callback in entry for entry in wrapper.run_on_commit):
-                batch.undo()
+                batch.roll_back()
 
         sys.modules["django.db"].transaction.on_commit(callback, using=self._alias)
-        batch.look = look
+        batch.update = update

@@ -1,8 +1,8 @@
 """Callers whose driver reports no commits: the next call of the store reads the outcome from their database.
 
-In SQLite a row of Windlass is written in the caller's transaction, and exists if that has committed. PostgreSQL
-reports how a transaction, or its part since a savepoint, has ended. The query uses a connection of its own: the
-caller's may be closed, in use or on an event loop by then.
+In SQLite, Windlass writes a row in the caller's transaction; the row exists later if the transaction was committed.
+PostgreSQL reports how a transaction, or its part since a savepoint, has ended. The query uses a connection of its
+own, because the caller's may be closed, in use, or on another event loop by then.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from windlass.store.memory.batch import Batch, Caller
 _CREATE = "CREATE TABLE IF NOT EXISTS windlass_testing (enqueue TEXT PRIMARY KEY)"
 _INSERT = "INSERT INTO windlass_testing VALUES (?)"
 _SELECT = "SELECT 1 FROM windlass_testing WHERE enqueue = ?"
-_NO_TRANSACTION = "is in no transaction: {}; your commit then decides"
+_NO_TRANSACTION = "is in no transaction: {}; the jobs exist once you commit"
 _FAILED = "25P02"
 _XIDS = (
     "SELECT concat_ws(' ', pg_current_xact_id()::text, string_agg(transactionid::text, ' ')) FROM pg_locks "
     "WHERE locktype = 'transactionid' AND pid = pg_backend_pid() AND mode = 'ExclusiveLock' AND granted"
 )
 _ASSIGN_XID = "SELECT pg_logical_emit_message(true, 'windlass', '')::text"
-"""The part of a transaction since a savepoint gets its own id with its first write; this one stores nothing."""
+"""A write that stores nothing: the part of a transaction since a savepoint gets its own id with its first write."""
 _EPOCH = 1 << 32
 
 Ask = Callable[[str], str]
@@ -52,7 +52,7 @@ def driver_caller(connection: Any, kinds: str) -> Caller:
 
 
 class SqliteCaller:
-    """A sqlite3 connection. A row in a table of Windlass exists if the transaction has committed."""
+    """A sqlite3 connection. If the transaction is committed, a row in a table of Windlass exists afterwards."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.owner = connection
@@ -65,7 +65,7 @@ class SqliteCaller:
         if not legacy and not self._file:
             raise InvalidOption(
                 "connection",
-                "has autocommit set, on a database in memory: its commits cannot be detected; use a file",
+                "uses autocommit on a database in memory, whose commits cannot be detected; use a file",
             )
         if not connection.in_transaction and not (legacy and connection.isolation_level is not None):
             raise InvalidOption("connection", _NO_TRANSACTION.format("begin one first"))
@@ -81,28 +81,28 @@ class SqliteCaller:
             if begins and self.owner.in_transaction:
                 _rows(self.owner, "ROLLBACK")
             raise StoreUnavailable(f"connection: {error}") from error
-        batch.look = partial(self._look_at_file if self._file else self._look_inside, batch, token)
+        batch.update = partial(self._read_file if self._file else self._read_in_memory, batch, token)
 
-    def _look_at_file(self, batch: Batch, token: str) -> None:
+    def _read_file(self, batch: Batch, token: str) -> None:
         """Read the file through another connection, which sees only what is committed."""
         try:
             with closing(sqlite3.connect(f"file:{quote(self._file)}?mode=rw", uri=True, timeout=0)) as other:
                 if _is_there(other, token):
                     batch.commit()
         except sqlite3.OperationalError:
-            pass  # locked by the transaction, or there is no table, or no file any more: not committed
+            pass  # not committed: the transaction has the lock, or there is no table, or the file was deleted
 
-    def _look_inside(self, batch: Batch, token: str) -> None:
-        """Read through the caller's connection, the only one of a database in memory."""
+    def _read_in_memory(self, batch: Batch, token: str) -> None:
+        """Read through the caller's connection, the only one to a database in memory."""
         try:
             if not self.owner.in_transaction:
-                (batch.commit if _is_there(self.owner, token) else batch.undo)()
+                (batch.commit if _is_there(self.owner, token) else batch.roll_back)()
         except sqlite3.OperationalError:
-            batch.undo()  # the table is gone too
+            batch.roll_back()  # the table was rolled back too
         except sqlite3.ProgrammingError as error:
-            batch.undo()
+            batch.roll_back()
             raise InvalidOption(
-                "connection", f"to a database in memory cannot be asked whether it committed: {error}"
+                "connection", f"to a database in memory cannot be used to find out whether it committed: {error}"
             ) from error
 
 
@@ -139,16 +139,16 @@ class PostgresCaller:
                 ) from error
             raise StoreUnavailable(f"connection: {error}") from error
 
-        def look() -> None:
+        def update() -> None:
             status = self._ask(f"SELECT pg_xact_status('{xid}'::xid8)")
             if status != "in progress":
-                (batch.commit if status == "committed" else batch.undo)()
+                (batch.commit if status == "committed" else batch.roll_back)()
 
-        batch.look = look
+        batch.update = update
 
 
 def _newest(xids: str) -> int:
-    """The id of the innermost part of a transaction; only the id of the whole includes the epoch."""
+    """The id of the innermost part of a transaction; of the given ids, only that of the whole has the epoch."""
     whole, *parts = map(int, xids.split())
     return max([whole, *(whole + (part - whole) % _EPOCH for part in parts)])
 
@@ -216,13 +216,18 @@ def _of_asyncpg(connection: Any, asyncpg: Any) -> Caller:
     inner = getattr(connection, "_con", connection)  # a pool lends it in a wrapper, a new one each time
     if not inner.is_in_transaction():
         raise InvalidOption("connection", _NO_TRANSACTION.format("use `async with connection.transaction():`"))
-    (host, port), given = _host_and_port(inner._addr), inner._params
-    # There may be a context that is not used, because the server has no TLS.
-    ssl = given.ssl if inner._transport.get_extra_info("ssl_object") else False
+    (host, port), parameters = _host_and_port(inner._addr), inner._params
+    # The driver may have an SSL context without using it, because the server has no TLS.
+    ssl = parameters.ssl if inner._transport.get_extra_info("ssl_object") else False
 
     async def ask_async(text: str) -> str:
         other = await asyncpg.connect(
-            host=host, port=port, user=given.user, password=given.password, database=given.database, ssl=ssl
+            host=host,
+            port=port,
+            user=parameters.user,
+            password=parameters.password,
+            database=parameters.database,
+            ssl=ssl,
         )
         try:
             return str(await other.fetchval(text))
@@ -230,8 +235,8 @@ def _of_asyncpg(connection: Any, asyncpg: Any) -> Caller:
             await other.close()
 
     def ask(text: str) -> str:
-        # In another thread: a loop that runs in this one must not continue in between.
-        with ThreadPoolExecutor(1) as aside:
-            return aside.submit(lambda: asyncio.run(ask_async(text))).result()
+        # In another thread, because this one may already run an event loop.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(lambda: asyncio.run(ask_async(text))).result()
 
     return PostgresCaller(inner, connection.fetchval, ask)

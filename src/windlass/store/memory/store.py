@@ -30,7 +30,7 @@ class MemoryStore(SqliteStore):
 
 
 class MemoryThreads(DbThreads):
-    """Enqueues what callers have committed before every other call."""
+    """Database threads that, before every call, first enqueue what callers have committed."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -38,7 +38,7 @@ class MemoryThreads(DbThreads):
         """Enqueues in callers' transactions that are not stored yet."""
 
     async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
-        """Run the work when the caller commits; the answer, or the error, is that of a trial now."""
+        """Run the work after the caller commits; the answer, or the error, is that of a trial run now."""
         await self._enqueue_committed()
         caller = await caller_of(connection)
         batch = Batch(work, caller.owner)
@@ -72,11 +72,12 @@ class MemoryThreads(DbThreads):
         return await super().read(work, deadline)
 
     async def _enqueue_committed(self) -> None:
-        """A batch stays listed until it is stored: asking may fail, and this call may be cancelled."""
+        """Store the batches of transactions that were committed. A batch stays listed until it is stored, because
+        reading its state may fail, and this call may be cancelled."""
         for batch in list(self.batches):
             if batch.state is TransactionState.OPEN:
-                batch.look()
-            if batch.state is TransactionState.UNDONE:
+                batch.update()
+            if batch.state is TransactionState.ROLLED_BACK:
                 self._forget(batch)
         if any(batch.state is TransactionState.COMMITTED for batch in self.batches):
             errors = await super().write(self._store_committed, None)
@@ -99,23 +100,23 @@ class MemoryThreads(DbThreads):
         return errors
 
     def _forget(self, batch: Batch) -> None:
-        with suppress(ValueError):  # another thread was first
+        with suppress(ValueError):  # another thread has removed it
             self.batches.remove(batch)
 
     async def _try(self, works: Sequence[Work]) -> Any:
-        """The answer of the last work, if all ran now; nothing is stored."""
+        """Run all work in a transaction that is rolled back; returns the answer of the last."""
 
         def work(db: Db) -> NoReturn:
-            raise _Undone([each(db) for each in works][-1])
+            raise _RolledBack([each(db) for each in works][-1])
 
         try:
             return await super().write(work, None)
-        except _Undone as undone:
-            return undone.answer
+        except _RolledBack as trial:
+            return trial.answer
 
 
-class _Undone(Exception):
-    """Rolls a trial back."""
+class _RolledBack(Exception):
+    """Ends a trial run with its answer, so that it is rolled back."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Jobs in a PostgreSQL database: many machines, one schema of tables."""
+"""The PostgreSQL store: one schema of a database, for workers on many machines."""

@@ -1,7 +1,7 @@
 """Numbered, forward-only migrations, applied on first use and by `windlass migrate`.
 
-Each says whether it breaks older code. Code that finds unknown steps continues unless one of them does: in a rolling
-deploy old workers run beside new ones.
+Each step says whether it breaks older code. A process that finds unknown steps continues unless one of them is
+breaking: in a rolling deploy old workers run beside new ones.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ LOCK_SECONDS = 2.0
 PAUSE_SECONDS = 1.0
 """Pause between two tries, so that others can proceed."""
 PATIENCE_SECONDS = 60.0
-"""Then the error names the holders of the locks; callers with a deadline give up before."""
+"""Then the error names the processes that hold the locks. Callers with a deadline give up earlier."""
 SHOWN = 3
 
 
 class Obstacle:
-    """What blocks a change of the schema, as far as it is known."""
+    """What blocks a migration, as far as is known."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -47,7 +47,7 @@ class Obstacle:
 async def with_locks(
     session: Session, texts: Texts, frame: Frame, work: Callable[[], Awaitable[T]], obstacle: Obstacle
 ) -> T:
-    """Work in a transaction with a short lock_timeout, until it gets all locks."""
+    """Run work in a transaction with a short lock_timeout, again until it gets all locks."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE_SECONDS
     while True:
@@ -58,7 +58,7 @@ async def with_locks(
         except asyncpg.LockNotAvailableError as error:
             await obstacle.find(Db(session, texts))
             if loop.time() > end:
-                raise StoreUnavailable(f"{obstacle.text}; end that, and try again") from error
+                raise StoreUnavailable(f"{obstacle.text}; end that transaction, and try again") from error
         else:
             obstacle.text = ""
             return done
@@ -70,12 +70,12 @@ LOCK = 0x77696E64
 
 
 def migrations(profile: Profile = PLAIN) -> list[Migration]:
-    """Every step this version knows, in order."""
+    """Every step that this version knows, in order."""
     return migrations_of(__package__, profile.name)
 
 
 async def is_current(session: Session, texts: Texts) -> bool:
-    """Whether the schema is up to date; refuses one that a newer Windlass made incompatible."""
+    """Whether all steps are applied; raises SchemaMismatch if an unknown breaking step is."""
     if not await session.connection.fetchval("SELECT to_regclass($1)", in_schema("windlass.schema", texts.schema)):
         return False
     await check_schema(Db(session, texts))
@@ -86,7 +86,7 @@ async def is_current(session: Session, texts: Texts) -> bool:
 
 
 def check_profile(schema: str, applied: Mapping[int, str], steps: Sequence[Migration]) -> None:
-    """Refuse the tables of another profile."""
+    """Raise SchemaMismatch if the tables are those of another profile."""
     first = applied.get(steps[0].number, steps[0].name)
     if first != steps[0].name:
         raise SchemaMismatch(
@@ -104,7 +104,7 @@ async def buckets_of(session: Session, texts: Texts) -> int:
 
 
 async def check_schema(db: Db) -> None:
-    """Refuse a schema that a newer Windlass made incompatible."""
+    """Raise SchemaMismatch if an unknown breaking step is applied."""
     newer = await db.rows("newer_steps", {"newest": migrations(db.profile)[-1].number})
     check_newer(f"the schema {db.schema}", [(name, breaking) for name, breaking in newer])
 
@@ -116,7 +116,10 @@ async def migrate(
     obstacle: Obstacle | None = None,
     buckets: int | None = None,
 ) -> list[str]:
-    """Apply missing steps: in one transaction, one process at a time, or statement by statement."""
+    """Apply the missing steps in one transaction, one process at a time; or, in a profile, statement by statement.
+
+    Returns the names of the steps.
+    """
     if not texts.profile.advisory_locks:
         return await apply_one_by_one(session, texts, frame, buckets or DEFAULT_BUCKETS)
     return await with_locks(session, texts, frame, lambda: _apply(session, texts.schema), obstacle or Obstacle())

@@ -1,5 +1,5 @@
 -- name: schema_locks
--- Transactions that hold a lock on a table of this schema, or change it: the oldest first.
+-- Transactions that hold a lock on a table of this schema, or the advisory lock of a migration: the oldest first.
 SELECT a.pid, a.application_name, a.xact_start AT TIME ZONE 'UTC', left(regexp_replace(a.query, '\s+', ' ', 'g'), 80)
 FROM pg_stat_activity AS a
 WHERE a.pid <> pg_backend_pid()

@@ -1,7 +1,7 @@
-"""Migrations of a profile without transactions for them: statement by statement, each repeatable.
+"""Migrations of a profile whose schema cannot be changed in a transaction: statement by statement, each repeatable.
 
-A step is recorded after its last statement. A process that ends in between leaves tables that the next one completes.
-Two processes at once do the same work, and repeat a statement that collided with the other's.
+A step is recorded after its last statement. If a process dies in between, the next one completes the tables. Two
+processes at the same time do the same work, and repeat statements that collide.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from windlass.store.postgres.connection.trouble import is_conflict, state_of
 
 MAX_TRIES = 30
 PAUSE_SECONDS = 0.1
-_MET = ("23505", "42P07", "42710", "42723", "42P06", "XX000")
-"""Errors of two statements that create the same at the same moment: unique, duplicate, changed concurrently."""
+_COLLISIONS = ("23505", "42P07", "42710", "42723", "42P06", "XX000")
+"""Errors of statements that create the same object at the same time: unique, duplicate, changed concurrently."""
 _ORDER = re.compile(r" (?:ASC|HASH)\b")
 _GROUP = re.compile(r"\(\(([^()]*)\) HASH")
 _TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE windlass\.(\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
@@ -48,12 +48,12 @@ async def apply_one_by_one(session: Session, texts: Texts, frame: Frame, buckets
 
 
 async def run_repeatable(session: Session, statement: str) -> None:
-    """Run a statement that may be repeated, until no other process is in its way."""
+    """Run a repeatable statement, again while it collides with that of another process."""
     for attempt in range(MAX_TRIES):
         try:
             await session.script(statement)
         except asyncpg.PostgresError as error:
-            if attempt == MAX_TRIES - 1 or not (state_of(error) in _MET or is_conflict(error)):
+            if attempt == MAX_TRIES - 1 or not (state_of(error) in _COLLISIONS or is_conflict(error)):
                 raise
         else:
             return
@@ -61,7 +61,7 @@ async def run_repeatable(session: Session, statement: str) -> None:
 
 
 def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
-    """The statements of a step, for a cluster or, without its words for them, for a plain PostgreSQL."""
+    """The statements of a step, for a cluster or, without the phrases for clusters, for plain PostgreSQL."""
     text = _COLUMNS_OF.sub(_columns_of, text)
     bodies: list[str] = []
 
@@ -80,7 +80,7 @@ def statements_in(text: str, buckets: int, *, cluster: bool) -> Iterator[str]:
 
 
 def _columns_of(found: re.Match[str]) -> str:
-    """The columns of a table of the schema without a profile, all or those after one."""
+    """The columns of a table of the schema without a profile: all of them, or those after a given one."""
     columns = _tables()[found[1]]
     first = 1 + [column.split()[0] for column in columns].index(found[2]) if found[2] else 0
     return ", ".join(columns[first:])
@@ -88,7 +88,7 @@ def _columns_of(found: re.Match[str]) -> str:
 
 @cache
 def _tables() -> dict[str, list[str]]:
-    """The columns of each table of the schema without a profile, without keys."""
+    """The column definitions of each table of the schema without a profile, without primary keys."""
     text = "\n".join(step.text for step in migrations_of(__package__))
     return {
         table: [
@@ -101,9 +101,9 @@ def _tables() -> dict[str, list[str]]:
 
 
 def in_cluster(statement: str, buckets: int) -> str:
-    """The statement with a split point between each two buckets, and with indexes that exist whole or not at all.
+    """The statement with a split point between each two buckets, and with indexes that are not created online.
 
-    A cluster creates an index online, in steps: an interrupted one exists but is invalid, and would stay so.
+    A cluster creates an index online in steps: if that is interrupted, the index exists, but stays invalid.
     """
     points = ", ".join(f"({bucket})" for bucket in range(1, buckets))
     split = _SPLIT.sub(f" SPLIT AT VALUES ({points})" if points else "", _PLAIN.sub("", statement).rstrip())
@@ -111,12 +111,12 @@ def in_cluster(statement: str, buckets: int) -> str:
 
 
 def in_plain(statement: str) -> str:
-    """The statement without the words for a cluster, and with those for a plain server."""
+    """The statement without the phrases for a cluster, and with those for a plain server."""
     return _ORDER.sub("", _GROUP.sub(r"(\1", _SPLIT.sub("", _PLAIN.sub(r"\1", statement))))
 
 
 def schema_table(schema: str) -> tuple[str, str]:
-    """Where applied steps are recorded."""
+    """The statements that create the schema, and the table in which applied steps are recorded."""
     return (
         f'CREATE SCHEMA IF NOT EXISTS "{schema}"',
         f'CREATE TABLE IF NOT EXISTS "{schema}".schema (number integer PRIMARY KEY, name text NOT NULL,'

@@ -56,7 +56,7 @@ from windlass.store.sql.stats import StatsVerbs, record
 from windlass.store.sql.why_facts import why_facts
 
 ANNOUNCE_EVERY: Micros = SECOND // 10
-"""How often a claim that admitted more than it took wakes others: those awake need no hint."""
+"""How often a claim that admitted more jobs than it took wakes other workers: those that are awake need no hint."""
 
 
 class Role(SharedRole):
@@ -71,7 +71,7 @@ class Role(SharedRole):
 
 
 class PostgresJobs(Role):
-    """The life of a job."""
+    """The life of a job: enqueue, admit, claim, settle."""
 
     grouped = False
     parked_types = reading(park.parked_types)
@@ -138,7 +138,7 @@ class PostgresJobs(Role):
 
 
 class PostgresOperator(Role, read_jobs.ReadVerbs):
-    """What operators do with jobs."""
+    """What operators and programs do with jobs."""
 
     def __init__(self, access: Access, hints: Hints, pruner: Pruner) -> None:
         super().__init__(access, hints)
@@ -185,7 +185,7 @@ class PostgresLeases(Role):
     """Leases; liveness is lease expiry alone."""
 
     def __init__(self, access: Access, renewals: Access, hints: Hints) -> None:
-        """`renewals` has a connection for opening and renewing leases only."""
+        """`renewals` has a connection that only opens and renews leases."""
         super().__init__(access, hints)
         self._renewals = renewals
         self._rescuer = Rescuer()
@@ -209,20 +209,20 @@ class PostgresLeases(Role):
         return rescued
 
     def hold_liveness_lock(self, holder: str) -> None:
-        """No-op."""
+        """No-op: liveness is lease expiry alone."""
 
     release_liveness_lock = hold_liveness_lock
     cancels = reading(leases.cancels)
 
 
 class PostgresWorkers(Role):
-    """Registered workers."""
+    """The registry of workers."""
 
     async def beat(self, *infos: WorkerInfo) -> None:
         await self._access.once(lambda db: workers.beat(db, infos))
         access = Access(self._access.server, min(park.BEAT_SECONDS, self._access.seconds))
         types = known_types(infos)
-        # They are registered, even if this fails: the duty frees the rest.
+        # The workers are registered even if this fails; the duty `park` unparks the rest.
         with contextlib.suppress(StoreUnavailable):
             if await access.read(lambda db: park.is_any_parked(db, types)):
                 await access.write(lambda db: park.unpark(db, types))
@@ -279,6 +279,6 @@ class PostgresStats(Role, StatsVerbs):
     async def record(self, meters: Sequence[Meter]) -> None:
         await self._access.write(lambda db: record(db, meters))
         if self._access.server.address.profile.has_buckets:
-            # The meters are written: a repeat would count them twice.
+            # A failure here must not be reported: the meters are written, and a repeat would count them twice.
             with contextlib.suppress(StoreUnavailable):
                 await self._access.server.conflicts.keep(self._access)

@@ -42,18 +42,18 @@ from windlass.store.records import ProcessRole
 T = TypeVar("T")
 
 SUPERVISOR_SECONDS = 5.0
-"""Deadline of a supervisor: it must not block on a dead connection, it has leases to renew."""
+"""The deadline of a supervisor, which must renew leases and not block on a dead connection."""
 MIGRATION_SECONDS = 600.0
-"""Without another deadline: a step may rewrite a large table."""
+"""The deadline of a migration, unless the store has one: a step may rewrite a large table."""
 CONNECTIONS = 2
-"""Per process, unless its address says otherwise; a runner claims on one while it settles on the other."""
+"""Connections per process, unless the address says otherwise; a runner claims on one and settles on the other."""
 CONNECTION_ROLES = {
     ProcessRole.CLIENT: ConnectionRole("client", CONNECTIONS),
     ProcessRole.RUNNER: ConnectionRole("runner", CONNECTIONS),
     ProcessRole.COORDINATOR: ConnectionRole("coordinator", 1),
     ProcessRole.SUPERVISOR: ConnectionRole("supervisor", 1),
 }
-"""A supervisor listens on the one here, and renews leases on another."""
+"""A supervisor has another connection, on which it renews leases; it listens on the one here."""
 
 
 class PostgresStore:
@@ -119,11 +119,11 @@ class PostgresStore:
 
     @property
     def begins_without_loop(self) -> bool:
-        """Of clients: a runner needs its connections for claims and settlements."""
+        """Whether a call can start without an event loop: in clients only, since runners need their connections."""
         return self._is_client and begins_without_loop(self._server)
 
     async def tidy(self) -> None:
-        """Raise watermarks, sweep concurrency keys, continue pruning."""
+        """Raise watermarks, sweep concurrency keys, and continue pruning."""
         if self._server.texts.profile.has_buckets:
             await self._access.read(learn_buckets)
         await self._watermarks.tidy(self._access)
@@ -131,16 +131,16 @@ class PostgresStore:
         await self._pruner.catch_up(self._access)
 
     async def migrate(self) -> list[str]:
-        """Opening migrates; returns the names of the steps this store applied."""
+        """Connect, which applies migrations; returns the names of the steps that this store applied."""
         await self._migrating.read(lambda db: db.now())
         return list(self._server.applied)
 
     def count_conflicts(self, count: Callable[[], None]) -> None:
-        """Have each conflict counted after which a call is repeated."""
+        """Call `count` for each conflict after which a call is repeated."""
         self._server.conflicts.on_conflict = self._renewals.conflicts.on_conflict = count
 
     async def check_schema(self) -> None:
-        """Check for steps applied since this store was opened."""
+        """Raise SchemaMismatch if a breaking migration was applied since this store was opened."""
         await self._access.read(check_schema)
 
     async def close(self) -> None:
@@ -162,7 +162,7 @@ async def discard(address: Address, shown: str) -> None:
             lambda: connect(address.dsn, CONNECT_SECONDS, pooled=None, profile=address.profile), Conflicts()
         )
         try:
-            if not address.profile.advisory_locks:  # nor a schema that is changed in a transaction
+            if not address.profile.advisory_locks:  # such a profile cannot change its schema in a transaction either
                 await run_repeatable(session, drop)
                 return
             texts = Texts(address.schema, None)

@@ -1,1 +1,1 @@
-"""What the two SQL stores share."""
+"""Verbs and statements that the SQLite and PostgreSQL stores share."""

@@ -7,7 +7,7 @@ from windlass.store.documents import Document
 from windlass.store.sql.session import Session, SharedRole, reading, writing
 
 PRUNE_DOCUMENTS = "prune_documents"
-"""The statement that drops expired ones."""
+"""The name of the statement that deletes expired documents."""
 
 
 async def add(db: Session, kind: str, id: str, data: str, keep: Micros | None = None) -> Document | None:
@@ -16,7 +16,7 @@ async def add(db: Session, kind: str, id: str, data: str, keep: Micros | None = 
         if await db.run("add_document", {"kind": kind, "id": id, "data": data, "keep": keep}):
             return None
         if (existing := (await get(db, kind, [id]))[0]) is not None:
-            return existing  # else it was deleted between the two statements
+            return existing  # otherwise it was deleted between the two statements: try again
 
 
 async def replace(db: Session, kind: str, id: str, data: str, version: int, keep: Micros | None = None) -> bool:
@@ -32,7 +32,7 @@ async def get(db: Session, kind: str, ids: Sequence[str]) -> list[Document | Non
 
 
 async def newest(db: Session, kind: str, limit: int, before: str | None = None) -> list[Document]:
-    """Documents in descending order of their ids."""
+    """Documents with an id below `before`, in descending order of their ids."""
     rows = await db.rows("newest_documents", {"kind": kind, "limit": limit, "before": before})
     return [Document(*row) for row in rows]
 
@@ -43,7 +43,7 @@ async def delete(db: Session, kind: str, ids: Sequence[str]) -> int:
 
 
 async def trim(db: Session, kind: str, most: int, limit: int) -> int:
-    """Delete documents with the lowest ids; returns how many."""
+    """Delete the documents with the lowest ids if there are more than `most`, `limit` at a time; returns how many."""
     return await db.run("trim_documents", {"kind": kind, "most": most, "limit": limit})
 
 

@@ -1,17 +1,17 @@
 -- name: add_queues
--- Add queues that do not exist. They are looked up first: in a caller's transaction with an old snapshot, an INSERT
--- that conflicts with a changed row is a serialization failure.
+-- Add queues that do not exist. The statement looks them up first, because in a caller's transaction with an old snapshot
+-- an INSERT that conflicts with a changed row is a serialization failure.
 INSERT INTO windlass.queues (
     name, declared, changed, paused, paused_until, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead
 )
 SELECT new.name, :declared::text, :changed::text, :paused::boolean, :paused_until::bigint, :max_attempts::integer,
     :timeout::bigint, :keep_completed::bigint, :keep_cancelled::bigint, :keep_dead::bigint
-FROM unnest(:names::text[]) WITH ORDINALITY AS new (name, place)
-WHERE NOT EXISTS (SELECT 1 FROM windlass.queues AS old WHERE old.name = new.name) ORDER BY place
+FROM unnest(:names::text[]) WITH ORDINALITY AS new (name, nth)
+WHERE NOT EXISTS (SELECT 1 FROM windlass.queues AS old WHERE old.name = new.name) ORDER BY nth
 ON CONFLICT (name) DO NOTHING
 
 -- name: set_queue
--- Write a queue, locked by the caller. If it gets its first limit, the quotas have no count of running jobs yet.
+-- Write a queue that the caller has locked. If it had no concurrency limit, its quotas must first count the running jobs.
 WITH uncounted AS (
     UPDATE windlass.quotas SET slots = NULL
     WHERE queue = :name AND :max_concurrency::integer IS NOT NULL

@@ -15,7 +15,7 @@ from windlass.store.sql.session import Session, SharedRole, announcing, reading,
 
 
 async def declare(db: Session, queues: dict[str, QueueSettings]) -> None:
-    """Write the declared settings; an operator's change stays."""
+    """Write the declared settings; what an operator changed stays in force."""
     await _rewrite(db, queues, lambda each: msgspec.structs.replace(each, declared=queues[each.name]))
 
 
@@ -26,7 +26,7 @@ async def is_undeclared(db: Session, queues: dict[str, QueueSettings]) -> bool:
 
 
 async def declare_missing(db: Session, queues: dict[str, QueueSettings]) -> None:
-    """Declare, if that changes anything."""
+    """Declare the settings if that changes anything."""
     if await is_undeclared(db, queues):
         await declare(db, queues)
 
@@ -39,31 +39,33 @@ async def add_missing(db: Session, names: Collection[str]) -> None:
 async def change(
     db: Session, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
 ) -> Queue:
-    """Replace the operator's change, if it is still `was`."""
+    """Replace what the operator changed, if that is still `was`."""
     return await _rewrite_one(db, name, lambda each: with_change(each, changed, was, version))
 
 
 async def pause(db: Session, name: str, length: Micros | None, version: str | None = None) -> Queue:
-    """Allow no claims from it, for a time or until it is resumed."""
+    """Allow no claims from the queue, for this long or until it is resumed."""
     until = None if length is None else to_datetime(await db.now() + length)
     return await _set(db, name, version, paused=True, paused_until=until)
 
 
 async def resume(db: Session, name: str, version: str | None = None) -> Queue:
+    """Allow claims again."""
     return await _set(db, name, version, paused=False, paused_until=None)
 
 
 async def close(db: Session, name: str, version: str | None = None) -> Queue:
-    """Refuse new jobs."""
+    """Refuse new jobs in the queue."""
     return await _set(db, name, version, closed=True)
 
 
 async def open_(db: Session, name: str, version: str | None = None) -> Queue:
+    """Accept new jobs again."""
     return await _set(db, name, version, closed=False)
 
 
 async def queue(db: Session, name: str) -> Queue:
-    """One queue; an unknown one has the default settings."""
+    """The queue of this name; an unknown one has the default settings."""
     rows = await db.rows("named_queues", {"names": [name]})
     return _queue_of(rows[0]) if rows else Queue(name=name)
 
@@ -87,7 +89,7 @@ async def _rewrite_one(db: Session, name: str, rewritten: Callable[[Queue], Queu
 
 
 async def _rewrite(db: Session, names: Collection[str], rewritten: Callable[[Queue], Queue]) -> list[Queue]:
-    """Add missing rows, lock all in order, and write them."""
+    """Add the missing queues, lock all in order, and write what `rewritten` makes of each."""
     await add_missing(db, names)
     records = [rewritten(_queue_of(row)) for row in await db.rows("lock_queues", {"names": list(names)})]
     for record in records:

@@ -2,25 +2,25 @@
 SELECT id::text, attempt, queue, claim FROM windlass.held_jobs WHERE runner = :runner::text
 
 -- name: counts
--- Jobs by queue and status: each status by its partial index, finished ones by history_counts. Pending and scheduled
--- jobs are above the watermarks; below are only dead entries. Pending ones are counted with the running ones among
--- them, which the index does not tell apart, less those.
+-- Jobs by queue and status: live ones by the partial index of each status, finished ones by history_counts. Pending and
+-- scheduled jobs are counted from the watermarks on, below which there are only dead entries. The index of pending jobs
+-- has running ones too: both are counted, and the running ones subtracted.
 WITH running AS MATERIALIZED (
     SELECT queue, sort_priority, rank /*yugabyte , bucket */ FROM windlass.held_jobs WHERE runner > ''
 )
-SELECT place.queue, 'pending', sum(found.jobs)::bigint
-FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+SELECT watermark.queue, 'pending', sum(found.jobs)::bigint
+FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
     SELECT (
         SELECT count(*) FROM windlass.jobs
-        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-        AND rank >= place.rank AND stage = 'pending'
+        WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+        AND rank >= watermark.rank AND stage = 'pending'
     ) - (
         SELECT count(*) FROM running
-        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-        AND rank >= place.rank
+        WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+        AND rank >= watermark.rank
     ) AS jobs OFFSET 0
 ) AS found
-GROUP BY place.queue HAVING sum(found.jobs) <> 0
+GROUP BY watermark.queue HAVING sum(found.jobs) <> 0
 UNION ALL
 SELECT queue, status, count(*) FROM windlass.jobs
 WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT min(due) FROM windlass.due_watermark) GROUP BY queue, status

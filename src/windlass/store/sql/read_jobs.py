@@ -1,7 +1,6 @@
 """get, list, select, count_completed, counts, failures: read jobs, live or finished.
 
-Live and finished jobs are read by one statement: in its snapshot a job that moves between the tables is found exactly
-once.
+One statement reads live and finished jobs: in its snapshot a job that moves between the tables is found exactly once.
 """
 
 from collections import defaultdict
@@ -17,18 +16,18 @@ from windlass.store.rows import FINISHED_COLUMNS, SHARED, failure_key, to_job
 from windlass.store.sql.session import Session, SharedRole, reading
 
 MAX_ROWS_PER_PAGE = 10_000
-"""Rows that a page scans for matches; then it ends, perhaps short, and the next page continues."""
+"""Rows that are scanned for the matches of one page, which may therefore be short; the next page continues."""
 
 _UUIDS = ("id", "parent")
 _LETTERS = tuple(a + b for a in ascii_lowercase for b in ascii_lowercase)
-"""Names of parameters have no digits."""
+"""Suffixes of parameters, whose names have no digits."""
 _TERMS = {
     "type": "type = :type",
     "queue": "queue = :queue",
     "tenant": "tenant = :tenant",
     "schedule": "schedule = :schedule",
     "parent": "parent = :parent::uuid",
-    # A text search. The alphabet of tags makes it exact, and invalid content cannot raise.
+    # A search in the text: exact because of the characters allowed in tags, and no invalid content makes it fail.
     "tag": "replace(tags, '\"' || :tag::text || '\"', '') <> tags",
     "id_end": "substr(id::text, length(id::text) + 1 - length(:id_end::text)) = :id_end::text",
     "queues": "queue = ANY(:queues::text[])",
@@ -48,7 +47,7 @@ def _as_texts(columns: str) -> str:
 
 
 _AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority").replace(
-    # Not every store writes it at a claim.
+    # Not every store writes updated_at at a claim.
     "updated_at",
     "CASE WHEN status = 'running' AND claimed_at > updated_at THEN claimed_at ELSE updated_at END AS updated_at",
 )
@@ -69,7 +68,7 @@ SELECT {_FINISHED}, {_NOTES}, NULL FROM windlass.history AS found WHERE id = ANY
 
 
 async def get(db: Session, ids: Sequence[JobId]) -> list[Job | None]:
-    """Jobs with their notes and the ends of their leases."""
+    """Jobs with their notes and the end of the lease under which each runs."""
     if not ids:
         return []
     found = {}
@@ -91,7 +90,7 @@ async def outcomes(db: Session, ids: Sequence[JobId]) -> list[str | None]:
 
 
 async def list_jobs(db: Session, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-    """Newest first; the cursor is the last id of the previous page. Rare matches make short pages, not long scans."""
+    """A page of jobs, the newest first, from the cursor on. Rare matches make short pages, not long scans."""
     before = check_id(cursor, "cursor") if cursor else None
     before = min(filter(None, (before, wanted.id_before)), default=None)
     page_end = max([await _page_end(db, table, before) for table in _scanned(wanted)], default="") or None
@@ -111,7 +110,7 @@ async def list_jobs(db: Session, wanted: JobFilter, limit: int, cursor: str | No
 
 
 def _scanned(wanted: JobFilter) -> list[str]:
-    """The tables that are read row by row, because no index leads to the matches."""
+    """The tables that are scanned row by row, because no index leads to the matches."""
     if wanted.parent:
         return []
     rare = bool(wanted.contains) or any(getattr(wanted, name) for name in _TERMS)
@@ -121,7 +120,7 @@ def _scanned(wanted: JobFilter) -> list[str]:
 
 
 async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
-    """The lowest id that a page scans; empty if the table ends before."""
+    """The lowest id that a page scans; empty if the table ends first."""
     where = _where(_bound("id < :before::uuid", before))
     text = f"SELECT id::text FROM {table} AS found WHERE {where} ORDER BY found.id DESC LIMIT :limit OFFSET :rows"
     values = {"before": before, "rows": max(1, MAX_ROWS_PER_PAGE // db.buckets), "limit": 1}
@@ -130,7 +129,7 @@ async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
 
 
 async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-    """Oldest first, after a given id."""
+    """Ids of matching jobs, the oldest first, after a given id."""
     bounds = _bound("id > :after::uuid", after) + _bound("id < :before::uuid", wanted.id_before)
     parts = [
         _by_id(
@@ -150,7 +149,7 @@ async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None
 
 
 async def count_completed(db: Session, parent: JobId, after: JobId, before: JobId) -> tuple[int, JobId | None]:
-    """Completed children between two ids, up to the first live one."""
+    """How many children between two ids have completed, up to the first live one, and the id of that one."""
     completed, live = (await db.rows("count_completed", {"parent": parent, "after": after, "before": before}))[0]
     return completed, live
 
@@ -170,7 +169,7 @@ async def failures(db: Session, limit: int, before: FailureKey = NEWEST) -> list
 
 
 async def counts(db: Session) -> Counts:
-    """Live jobs are counted by the index of each status, finished ones by their stored counts."""
+    """Jobs by queue and status: live ones are counted by indexes, finished ones by their stored counts."""
     queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
     for queue, status, jobs in await db.rows("counts"):
         queues[queue][status] += jobs
@@ -183,7 +182,7 @@ def _parts(wanted: JobFilter) -> list[tuple[str, str, list[str]]]:
     Dead and cancelled jobs are read status by status, as constants, so that the small partial index is used.
     """
     fields = [term for name, term in _TERMS.items() if getattr(wanted, name)]
-    fields += [_CONTAINS[each.field].format(_LETTERS[place]) for place, each in enumerate(wanted.contains)]
+    fields += [_CONTAINS[each.field].format(_LETTERS[i]) for i, each in enumerate(wanted.contains)]
     any_status = ["status = ANY(:status::text[])"] if wanted.status else []
     statuses = set(wanted.status) or set(Status)
     parts = []
@@ -199,7 +198,7 @@ def _parts(wanted: JobFilter) -> list[tuple[str, str, list[str]]]:
 
 
 def _by_id(db: Session, wanted: JobFilter, select: str, order: str) -> str:
-    """In the order of ids; the index on the parent has its children in that order, whatever their buckets."""
+    """The select in the order of ids; the index of children has that order already, whatever their buckets."""
     return select if wanted.parent else db.by_id(select, order)
 
 
@@ -212,12 +211,12 @@ def _where(terms: Sequence[str]) -> str:
 
 
 def _union(parts: Sequence[str]) -> str:
-    """Each part with its own order and limit."""
+    """A union of selects that keep their own order and limit."""
     return " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
 
 
 def _values(wanted: JobFilter) -> dict[str, Any]:
-    texts = {f"contains{_LETTERS[place]}": each.text for place, each in enumerate(wanted.contains)}
+    texts = {f"contains{_LETTERS[i]}": each.text for i, each in enumerate(wanted.contains)}
     lists = {"status": list(map(str, wanted.status)), "queues": list(wanted.queues), "types": list(wanted.types)}
     return {**{name: getattr(wanted, name) for name in _TERMS}, **lists, **texts}
 

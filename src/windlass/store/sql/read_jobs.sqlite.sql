@@ -3,7 +3,7 @@ SELECT id, attempt, queue, claim FROM windlass_jobs INDEXED BY windlass_jobs_hel
 WHERE worker = :runner AND status = 'running'
 
 -- name: counts
--- Live jobs by the index of each status, finished ones by their counts.
+-- Jobs by queue and status: live ones by the partial index of each status, finished ones by their stored counts.
 SELECT queue, 'pending', count(*) FROM windlass_jobs INDEXED BY windlass_jobs_pending
 WHERE status = 'pending' GROUP BY queue
 UNION ALL

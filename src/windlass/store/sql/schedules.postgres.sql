@@ -5,7 +5,7 @@ FROM (SELECT :now AS now) AS clock CROSS JOIN windlass.schedules
 WHERE next_at IS NOT NULL AND NOT paused AND next_at <= now ORDER BY next_at, name LIMIT :limit::integer
 
 -- name: next_tick
--- The time, and the next tick of all schedules.
+-- The current time, and the earliest next tick of any schedule.
 SELECT :now, (SELECT min(next_at) FROM windlass.schedules WHERE next_at IS NOT NULL AND NOT paused)
 
 -- name: advance_schedules
@@ -15,7 +15,7 @@ FROM json_populate_recordset(NULL::windlass.schedules, :rows::json) AS now
 WHERE schedule.name = now.name AND schedule.name = ANY(:names::text[])
 
 -- name: set_schedules
--- Write schedules, locked by the caller.
+-- Write schedules that the caller has locked.
 UPDATE windlass.schedules AS schedule
 SET declared = now.declared, changed = now.changed, paused = now.paused, last_at = now.last_at, next_at = now.next_at,
     last_job = now.last_job, missed = now.missed, skipped = now.skipped, revision = now.revision

@@ -1,6 +1,6 @@
-"""Schedules: declared, changed, paused, fired. core/schedules/firing.py decides.
+"""Schedules: declare, change, pause, fire. What becomes of a schedule is decided in core/schedules/firing.py.
 
-A schedule's row is locked before it is read for a change or a firing: a concurrent one sees the result.
+A schedule's row is locked before it is read for a change or a firing, so that concurrent ones are serialized.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ from windlass.store.schedules import DueSchedules, schedule_values, to_schedule
 from windlass.store.sql.session import Session, Sessions, SharedRole, reading, writing
 
 MAX_WRITTEN = 1000
-"""Per statement: with the largest payloads some sixty megabytes."""
+"""Schedules written by one statement: with the largest payloads, about 60 MB."""
 ADVANCED = ("name", "last_at", "next_at", "last_job", "missed", "skipped")
 """The columns that a firing changes."""
 _NOTHING = ScheduleSettings()
@@ -58,22 +58,30 @@ async def all_schedules(db: Session) -> list[Schedule]:
 async def is_undeclared(db: Session, schedules: dict[str, ScheduleSettings]) -> bool:
     """Whether `declare` would change anything; takes no lock."""
     found = await named(db, list(schedules))
-    return any(name not in found or found[name].declared != said for name, said in schedules.items())
+    return any(name not in found or found[name].declared != declared for name, declared in schedules.items())
 
 
 async def declare(db: Session, schedules: dict[str, ScheduleSettings]) -> None:
-    """Write the declared settings; an operator's change stays."""
+    """Write the declared settings; what an operator changed stays in force."""
     found, now = await _locked(db, list(schedules)), await db.now()
-    others = {name: said for name, said in schedules.items() if name in found and found[name].declared != said}
-    await _write(db, [reconfigured(found[name], now, said, found[name].changed) for name, said in others.items()])
-    new = {name: said for name, said in schedules.items() if name not in found}
-    taken = await _add(db, [new_schedule(name, now, declared=said, changed=_NOTHING) for name, said in new.items()])
-    if taken:  # another process added it between the read and the insert
+    await _write(
+        db,
+        [
+            reconfigured(found[name], now, declared, found[name].changed)
+            for name, declared in schedules.items()
+            if name in found and found[name].declared != declared
+        ],
+    )
+    new = {name: declared for name, declared in schedules.items() if name not in found}
+    taken = await _add(
+        db, [new_schedule(name, now, declared=declared, changed=_NOTHING) for name, declared in new.items()]
+    )
+    if taken:  # another process added these between the read and the insert
         await declare(db, {name: new[name] for name in taken})
 
 
 async def declare_missing(sessions: Sessions, schedules: dict[str, ScheduleSettings]) -> None:
-    """Declare, if that changes anything."""
+    """Declare the settings if that changes anything."""
     if not schedules:
         return
     if await sessions.read(lambda db: is_undeclared(db, schedules)):
@@ -81,7 +89,7 @@ async def declare_missing(sessions: Sessions, schedules: dict[str, ScheduleSetti
 
 
 async def add(db: Session, name: str, changed: ScheduleSettings) -> Schedule | None:
-    """A new schedule; None if the name is taken."""
+    """Add a schedule; returns None if the name is taken."""
     record = new_schedule(name, await db.now(), declared=_NOTHING, changed=changed)
     return None if await _add(db, [record]) else record
 
@@ -94,7 +102,7 @@ async def change(
     version: str | None = None,
     pause: bool | None = None,
 ) -> Schedule | None:
-    """Replace the operator's change, if it is still `was`."""
+    """Replace what the operator changed, if that is still `was`."""
     return await _rewrite(db, name, lambda before, now: changed_by(before, now, changed, was, pause), version)
 
 
@@ -107,14 +115,14 @@ async def resume(db: Session, name: str, version: str | None = None) -> Schedule
 
 
 async def remove(db: Session, name: str, version: str | None = None) -> bool:
-    """Remove it; its jobs stay."""
+    """Remove a schedule; its jobs stay. Returns whether it existed."""
     if version is not None and (before := (await _locked(db, [name])).get(name)):
         before.check(version)
     return bool(await db.run("drop_schedule", {"name": name}))
 
 
 async def next_tick(db: Session, name: str | None) -> Micros | None:
-    """The next tick; None if there is none, or the schedule is paused or unknown."""
+    """The next tick of a schedule; None if there is none, or the schedule is paused or unknown."""
     schedule = (await named(db, [name])).get(name) if name is not None else None
     if schedule is None or schedule.next_at is None or schedule.paused:
         return None
@@ -131,22 +139,22 @@ async def due(db: Session, limit: int) -> DueSchedules:
 
 
 async def fire(db: Session, firings: Sequence[Firing], enqueue: Enqueue) -> list[Fired]:
-    """Write jobs and schedules in one transaction: both or neither.
+    """Store the jobs of firings and the new states of their schedules, in one transaction.
 
-    A queue that is closed in between raises QueueClosed, and nothing is stored.
+    If a queue is closed meanwhile, raises QueueClosed, and nothing is stored.
     """
     found = await _locked(db, [each.name for each in firings])
-    able = still_valid(found, firings)
-    stored = await _enqueue(db, [job for each in able.values() for job in each.jobs], enqueue)
-    done = {name: fired(each, stored) for name, each in able.items()}
-    after = [after_firing(found[name], each, done[name]) for name, each in able.items()]
+    valid = still_valid(found, firings)
+    stored = await _enqueue(db, [job for each in valid.values() for job in each.jobs], enqueue)
+    done = {name: fired(each, stored) for name, each in valid.items()}
+    after = [after_firing(found[name], each, done[name]) for name, each in valid.items()]
     if after:
         await db.run("advance_schedules", _values(after, ADVANCED))
-    return [done[each.name] if able.get(each.name) is each else Fired(done=False) for each in firings]
+    return [done[each.name] if valid.get(each.name) is each else Fired(done=False) for each in firings]
 
 
 async def _enqueue(db: Session, jobs: Sequence[NewJob], enqueue: Enqueue) -> set[JobId]:
-    """The ids of the jobs that exist. Jobs for closed queues are left out: others do not wait for that."""
+    """Enqueue the jobs, except those for closed queues, which must not delay the others; returns the stored ids."""
     if not jobs:
         return set()
     closed = {name for (name,) in await db.rows("closed_queues", {"names": sorted({job.queue for job in jobs})})}
@@ -156,7 +164,7 @@ async def _enqueue(db: Session, jobs: Sequence[NewJob], enqueue: Enqueue) -> set
 async def _rewrite(
     db: Session, name: str, decide: Callable[[Schedule, Micros], Schedule], version: str | None = None
 ) -> Schedule | None:
-    """Lock the row, and write it if it changes."""
+    """Lock a schedule, and write it if `decide` changes it."""
     before = (await _locked(db, [name])).get(name)
     if before is None:
         return None
@@ -168,16 +176,16 @@ async def _rewrite(
 
 
 async def _write(db: Session, records: Sequence[Schedule]) -> None:
-    for some in _parts(records):
-        await db.run("set_schedules", _values(some))
+    for part in _parts(records):
+        await db.run("set_schedules", _values(part))
 
 
 async def _add(db: Session, records: Sequence[Schedule]) -> set[str]:
-    """Insert; returns the names that are taken."""
+    """Insert schedules; returns the names that are taken."""
     taken: set[str] = set()
-    for some in _parts(sorted(records, key=lambda each: each.name)):
-        new = {name for (name,) in await db.rows("add_schedules", {"rows": _values(some)["rows"]})}
-        taken |= {each.name for each in some} - new
+    for part in _parts(sorted(records, key=lambda each: each.name)):
+        new = {name for (name,) in await db.rows("add_schedules", {"rows": _values(part)["rows"]})}
+        taken |= {each.name for each in part} - new
     return taken
 
 
@@ -193,7 +201,7 @@ def _values(records: Sequence[Schedule], columns: Sequence[str] = Schedule.__str
 
 
 class ScheduleVerbs(SharedRole):
-    """Schedules; how `fire` waits for locks differs by store."""
+    """Schedules; each store adds `fire`, because they wait for locks differently."""
 
     async def declare(self, schedules: dict[str, ScheduleSettings]) -> None:
         await declare_missing(self._sessions, schedules)

@@ -5,7 +5,7 @@ FROM windlass_schedules INDEXED BY windlass_schedules_due
 WHERE next_at IS NOT NULL AND paused = 0 AND next_at <= :now ORDER BY next_at, name LIMIT :limit
 
 -- name: next_tick
--- The time, and the next tick of all schedules.
+-- The current time, and the earliest next tick of any schedule.
 SELECT :now, min(next_at) FROM windlass_schedules INDEXED BY windlass_schedules_due WHERE next_at IS NOT NULL AND paused = 0
 
 -- name: advance_schedules

@@ -16,19 +16,19 @@ NONE: Values = {}
 
 
 class Session(Protocol):
-    """A database, in a snapshot or a transaction. `:now` in statements is the store's clock, a list is one value."""
+    """A database, in a snapshot or a transaction. In statements, `:now` is the time by the store's clock."""
 
     dead_history: str
     """The table with the dead jobs."""
     is_failed: str
-    """The condition of failed jobs, as the index on them has it."""
+    """The condition for failed jobs, spelled as in the index on them."""
 
     @property
     def buckets(self) -> int:
         """The number of buckets over which jobs are spread."""
 
     async def now(self) -> Micros:
-        """The store's clock."""
+        """The time by the store's clock."""
 
     async def rows(self, name: str, values: Values = NONE) -> list[Any]:
         """The rows of a named statement."""
@@ -40,14 +40,14 @@ class Session(Protocol):
         """The rows of a statement that is built from constants, as PostgreSQL spells it."""
 
     def by_id(self, select: str, order: str) -> str:
-        """A select of `:limit` rows of a table, named `found`, in the order of `id`, for one bucket or for each."""
+        """A select of `:limit` rows of a table `found` in the order of `id`, for one bucket or for several."""
 
     def wall_time(self, expires_at: Micros) -> Micros:
         """The end of a lease by the wall clock."""
 
 
 class Sessions(Protocol):
-    """Where the verbs of a role get their session."""
+    """Gives the verbs of a role their sessions."""
 
     async def read(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
         """Run in a snapshot, or statement by statement."""
@@ -62,7 +62,7 @@ class SharedRole:
     _sessions: Sessions
 
     def _announce(self) -> None:
-        """Wake workers: jobs may be pending."""
+        """Wake workers, because jobs may have become pending."""
 
 
 Verb = Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
@@ -88,7 +88,7 @@ def writing(verb: Verb[P, T]) -> Bound[P, T]:
 
 
 def announcing(verb: Verb[P, T]) -> Bound[P, T]:
-    """A transaction after which jobs may be pending."""
+    """A method that is a transaction, and then wakes workers."""
 
     async def bound(role: SharedRole, /, *args: P.args, **kwargs: P.kwargs) -> T:
         answer = await role._sessions.write(lambda db: verb(db, *args, **kwargs))

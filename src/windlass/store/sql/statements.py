@@ -1,8 +1,8 @@
-"""Statements by name: a .sql file has those of the module beside it, each after `-- name: claim`.
+"""Statements by name: a .sql file has the statements of the module beside it, each after a line `-- name: claim`.
 
-A profile of a store replaces whole statements in `claim.yugabyte.sql` beside `claim.sql`, each after
-`-- replaces: claim`. In other statements `/*yugabyte … */` is text for that profile only, and `/*plain*/ … /*end*/`
-text for a store without a profile.
+A profile of a store replaces whole statements in files such as `claim.yugabyte.sql`, each after a line
+`-- replaces: claim`. Within a statement, `/*yugabyte … */` is text for that profile only, and `/*plain*/ … /*end*/`
+text for the store without a profile.
 """
 
 import re
@@ -32,7 +32,7 @@ def statements_of(store: str, profile: str = "") -> dict[str, str]:
 
 
 def add_statements(texts: dict[str, str], written: str) -> None:
-    """Add the statements of a file: a new name must be new, and one that is replaced must be there."""
+    """Add the statements of a file. A `name` must not be there yet, and what a statement `replaces` must be."""
     _, *parts = _HEAD.split(written)
     for head, name, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         if (name in texts) != (head == "replaces"):
@@ -45,6 +45,6 @@ def _code(text: str) -> str:
 
 
 def _of(text: str, profile: str) -> str:
-    """The text for a profile, or for none."""
+    """The text of a statement for a profile, or for none."""
     text = _PLAIN.sub(lambda found: "" if profile else found[1], text)
     return _OF_PROFILE.sub(lambda found: found[2] if found[1] == profile else "", text)

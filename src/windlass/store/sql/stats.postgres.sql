@@ -1,12 +1,12 @@
 -- name: add_meters
--- Add empty meters where there are none, in order.
+-- Add empty meters where there are none, in order, to avoid deadlocks.
 INSERT INTO windlass.meters (interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
 SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
 FROM json_populate_recordset(NULL::windlass.meters, :rows::json)
 ON CONFLICT (interval_start, queue, type) DO NOTHING
 
 -- name: lock_meters
--- Lock meters, in order: histograms are added in code.
+-- Lock meters, in order: the caller adds up histograms in Python.
 SELECT meter.interval_start, meter.queue, meter.type, meter.completed, meter.failed, meter.dead, meter.cancelled, meter.snoozed,
     meter.crashed, meter.wait, meter.run
 FROM json_populate_recordset(NULL::windlass.meters, :rows::json) AS wanted
@@ -21,7 +21,7 @@ FROM json_populate_recordset(NULL::windlass.meters, :rows::json) AS new
 WHERE meter.interval_start = new.interval_start AND meter.queue = new.queue AND meter.type = new.type
 
 -- name: set_samples
--- Write samples, unless there are some with as many attempts; in order.
+-- Write samples in order, unless the stored one has as many attempts: a sample made again from fewer meters is wrong.
 INSERT INTO windlass.samples AS kept
     (step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
 SELECT step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
@@ -33,7 +33,7 @@ WHERE excluded.completed + excluded.failed + excluded.dead + excluded.cancelled 
     > kept.completed + kept.failed + kept.dead + kept.cancelled + kept.snoozed + kept.crashed
 
 -- name: set_queue_depths
--- Write queue depths, unless there are some with as many observations; in order.
+-- Write queue depths in order, unless the stored row has as many observations.
 INSERT INTO windlass.queue_depths AS kept (step, interval_start, queue, observations, jobs, max_jobs, oldest)
 SELECT step, interval_start, queue, observations, jobs, max_jobs, oldest
 FROM json_populate_recordset(NULL::windlass.queue_depths, :rows::json)
@@ -42,8 +42,8 @@ ON CONFLICT (step, interval_start, queue) DO UPDATE SET
 WHERE excluded.observations > kept.observations
 
 -- name: summed_meters
--- The meters of each queue or type as two: of the intervals in the rate window, and of those before it. Histograms are
--- joined to a list: they are added in code, which is faster than here.
+-- The meters of each queue or type as two sums: of the intervals in the rate window, and of those before it. Histograms
+-- are joined to a list, and added up in Python, which is faster.
 SELECT min(interval_start), CASE :by::text WHEN 'queue' THEN queue ELSE '' END AS one_queue,
     CASE :by::text WHEN 'type' THEN type ELSE '' END AS one_type,
     sum(completed)::bigint, sum(failed)::bigint, sum(dead)::bigint, sum(cancelled)::bigint, sum(snoozed)::bigint,

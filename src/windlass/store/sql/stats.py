@@ -19,7 +19,7 @@ from windlass.store.sql.session import Session, SharedRole, reading, writing
 
 
 async def record(db: Session, meters: Sequence[Meter]) -> None:
-    """Add to the current interval. Histograms are added in code, so each row is locked before it is read."""
+    """Add to the meters of the current interval. Histograms are added up here, so rows are locked and then read."""
     added: dict[tuple[str, str], Meter] = {}
     for each in meters:
         key = (each.queue, each.type)
@@ -27,9 +27,9 @@ async def record(db: Session, meters: Sequence[Meter]) -> None:
     if not added:
         return
     start = interval_of(await db.now())
-    places = _rows([meter_values(start, Meter(queue=queue, type=type_)) for queue, type_ in sorted(added)])
-    await db.run("add_meters", places)
-    for row in await db.rows("lock_meters", places):
+    empty = _rows([meter_values(start, Meter(queue=queue, type=type_)) for queue, type_ in sorted(added)])
+    await db.run("add_meters", empty)
+    for row in await db.rows("lock_meters", empty):
         stored = to_meter(row)
         key = (stored.queue, stored.type)
         added[key] = added[key].add(stored)
@@ -52,23 +52,23 @@ async def recent(
 async def samples(db: Session, window: SampleQuery) -> Samples:
     """The samples and queue depths of a time window."""
     values = {"step": window.step, "since": window.since, "until": window.until}
-    made = await _sampled(db, window, {**values, "times": window.times})
+    meters = await _sampled(db, window, {**values, "times": window.times})
     if window.times == "none":
-        return Samples(made, ())
-    looked = await db.rows("queue_depths", {**values, "queue": window.depth_queue})
-    return Samples(made, tuple(map(to_depth, looked)))
+        return Samples(meters, ())
+    depths = await db.rows("queue_depths", {**values, "queue": window.depth_queue})
+    return Samples(meters, tuple(map(to_depth, depths)))
 
 
 async def _sampled(db: Session, window: SampleQuery, values: dict[str, Any]) -> tuple[Meter, ...]:
     if window.by is not None:
         rows = await db.rows("summed_samples", {**values, "by": window.by})
-        # Ordered here: a database would sort joined histograms on disk.
+        # Sorted here, because a database would sort the joined histograms on disk.
         return tuple(map(to_summed_meter, sorted(rows, key=itemgetter(0))))
     return tuple(map(to_meter, await db.rows("samples", {**values, "queue": window.queue, "type": window.type})))
 
 
 async def write_samples(db: Session, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
-    """Write the samples that count more than the stored ones."""
+    """Write the samples, except those that count no more than the stored ones."""
     if meters:
         await db.run("set_samples", _rows([sample_values(step, meter) for meter in meters]))
     if queue_depths:
@@ -76,13 +76,13 @@ async def write_samples(db: Session, step: Micros, meters: Sequence[Meter], queu
 
 
 async def first_sampled(db: Session, step: Micros, at_least: Micros) -> Micros | None:
-    """The oldest minute or hour that was made, not before `at_least`."""
+    """The oldest minute or hour that was sampled, not before `at_least`."""
     found: Micros | None = (await db.rows("first_sampled", {"step": step, "at_least": at_least}))[0][0]
     return found
 
 
 async def prune_samples(db: Session, step: Micros, since: Micros = 0) -> Micros:
-    """Drop old samples from `since` on: a part, if there are many. Returns the moment before which none is left."""
+    """Drop old samples from `since` on, or some if they are many; returns the moment before which none is left."""
     now = await db.now()
     if pruned_until(now, step, None) < since:
         since = 0  # the clock was set back: newer samples are older than what was pruned
@@ -118,11 +118,11 @@ def _rows(values: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 class StatsVerbs(SharedRole, ABC):
-    """Meters, and the samples made of them; each read has its own session, so that no snapshot is held meanwhile."""
+    """Meters and samples; sampling reads in a session each time, so that no snapshot is held in between."""
 
     @abstractmethod
     async def oldest(self) -> dict[str, Micros]:
-        """Differs by store."""
+        """How long the oldest pending job of each queue has waited; differs by store."""
 
     async def sample(self) -> Sampled:
         return await sample(self)

@@ -10,7 +10,7 @@ FROM windlass.meters WHERE interval_start >= :since AND interval_start < :until
 ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
 
 -- name: samples
--- Of one queue, one type or all; and the rows with the name '', which show which steps were sampled.
+-- The samples of one queue, of one type, or of all; always with the rows of the name '', which show what was sampled.
 SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed,
     CASE WHEN :times::text IN ('both', 'wait') THEN wait ELSE '{}' END,
     CASE WHEN :times::text IN ('both', 'run') THEN run ELSE '{}' END

@@ -5,7 +5,7 @@ FROM json_each(:rows) WHERE true
 ON CONFLICT (interval_start, queue, type) DO NOTHING
 
 -- name: lock_meters
--- Histograms are added in code.
+-- SQLite has one writer, so there is nothing to lock: read the meters, to add up their histograms in Python.
 SELECT interval_start, queue, meter.type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
 FROM json_each(:rows) AS wanted CROSS JOIN windlass_meters AS meter
 ON interval_start = wanted.value ->> 'interval_start' AND queue = wanted.value ->> 'queue'
@@ -20,7 +20,7 @@ FROM json_each(:rows) AS new
 WHERE interval_start = new.value ->> 'interval_start' AND queue = new.value ->> 'queue' AND meter.type = new.value ->> 'type'
 
 -- name: set_samples
--- Unless the stored sample counts as much: a sample made again from fewer parts is wrong.
+-- Write samples, unless the stored one has as many attempts: a sample made again from fewer meters is wrong.
 INSERT INTO windlass_samples
     (step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
 SELECT value ->> 'step', value ->> 'interval_start', value ->> 'queue', value ->> 'type', value ->> 'completed',
@@ -34,7 +34,7 @@ WHERE excluded.completed + excluded.failed + excluded.dead + excluded.cancelled 
     > completed + failed + dead + cancelled + snoozed + crashed
 
 -- name: set_queue_depths
--- Unless the stored row has as many observations.
+-- Write queue depths, unless the stored row has as many observations.
 INSERT INTO windlass_queue_depths (step, interval_start, queue, observations, jobs, max_jobs, oldest)
 SELECT value ->> 'step', value ->> 'interval_start', value ->> 'queue', value ->> 'observations', value ->> 'jobs',
     value ->> 'max_jobs', value ->> 'oldest'
@@ -44,8 +44,8 @@ ON CONFLICT (step, interval_start, queue) DO UPDATE SET
 WHERE excluded.observations > observations
 
 -- name: summed_meters
--- The meters of each queue or type as two: of the intervals in the rate window, and of those before it. Histograms are
--- joined to a list: they are added in code, which is faster than here.
+-- The meters of each queue or type as two sums: of the intervals in the rate window, and of those before it. Histograms
+-- are joined to a list, and added up in Python, which is faster.
 SELECT min(interval_start), CASE :by WHEN 'queue' THEN queue ELSE '' END AS one_queue,
     CASE :by WHEN 'type' THEN type ELSE '' END AS one_type,
     sum(completed), sum(failed), sum(dead), sum(cancelled), sum(snoozed), sum(crashed),

@@ -22,6 +22,6 @@ async def stale_jobs(db: Session, versions: Versions) -> dict[JobId, Transition]
 def with_stale(
     ids: Sequence[JobId], stale: Mapping[JobId, Transition], moved: Sequence[Transition | None]
 ) -> list[Transition | None]:
-    """The answers in the order of the ids; `moved` are those of the jobs that are not stale."""
+    """The answers in the order of the ids; `moved` are the answers for the jobs that are not stale."""
     rest = iter(moved)
     return [stale[id_] if id_ in stale else next(rest) for id_ in ids]

@@ -1,6 +1,6 @@
 -- name: job_versions
--- The columns of which a job's version is made. The last change of a running job is computed as in read_jobs.py, because not
--- every store writes it at a claim.
+-- The columns that make up a job's version. The last change of a running job is computed as in read_jobs.py, because not every
+-- store writes updated_at at a claim.
 SELECT id::text, status, attempt,
     CASE WHEN status = 'running' AND claimed_at > updated_at THEN claimed_at ELSE updated_at END AS updated_at, payload
 FROM windlass.jobs WHERE id = ANY(:ids::uuid[])

@@ -1,4 +1,4 @@
-"""why_facts: a job and what it may wait for; each fact is read by an index, each count has a bound."""
+"""why_facts: a job and what it may be waiting for; each fact is read by an index, and each count has a bound."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import reduce
@@ -24,7 +24,7 @@ LiveWorkers = Callable[[Any], Awaitable[list[WorkerInfo]]]
 
 
 async def why_facts(db: Session, id: JobId, live_workers: LiveWorkers) -> WhyFacts | None:
-    """Read the facts statement by statement; all of them again if the job finishes in between."""
+    """Read the facts statement by statement; if the job finishes meanwhile, read them all again."""
     (job,) = await get(db, [id])
     if job is None:
         return None
@@ -69,5 +69,5 @@ async def _typical_duration(db: Session, job: Job, now: Micros) -> Histogram:
 
 
 def _holders(rows: Iterable[Sequence[Any]]) -> tuple[Holder, ...]:
-    """Rows of id, status, since when, run_at and runner."""
+    """Holders from rows of id, status, since when, run_at and runner."""
     return tuple(Holder(id_, Status(status), at, run_at, runner) for id_, status, at, run_at, runner in rows)

@@ -1,6 +1,6 @@
 -- name: queue_position
--- What is ahead of a waiting job, each counted up to a bound inside an index: at higher priorities; at its own; in its tenant
--- queue; all at its priority; waiting for its key; running in its queue; held slots of its key.
+-- What is ahead of a waiting job: pending jobs at higher priorities; at its own; in its tenant queue; all at its priority;
+-- jobs that wait for its key; running jobs of its queue; taken key slots of its key. Each is counted by an index, up to a bound.
 SELECT
     (SELECT count(*) FROM (
         SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_pending
@@ -59,7 +59,7 @@ WITH RECURSIVE walk (tenant_queue, n) AS (
 SELECT tenant_queue FROM walk WHERE tenant_queue IS NOT NULL
 
 -- name: longest_running
--- Among the first running jobs of a queue.
+-- The jobs of a queue that have been running longest, among the first in the index.
 SELECT id, status, claimed_at, run_at, worker FROM (
     SELECT id, status, claimed_at, run_at, worker FROM windlass_jobs INDEXED BY windlass_jobs_held
     WHERE status = 'running' AND queue = :queue LIMIT :max_for_key

@@ -18,13 +18,13 @@ OPTIONS = ("durability", "driver", "allow_network_fs")
 
 
 class Driver(StrEnum):
-    """`apsw` brings a current SQLite; `sqlite3` is for processes whose other code opens the file with it."""
+    """`apsw` brings a current SQLite; `sqlite3` is for processes in which other code opens the file with sqlite3."""
 
     APSW = "apsw"
     SQLITE3 = "sqlite3"
 
 
-def connections_of(driver: Driver) -> type[Connection]:
+def connection_class(driver: Driver) -> type[Connection]:
     """The connection class of a driver."""
     return StdlibConnection if driver is Driver.SQLITE3 else ApswConnection
 
@@ -39,7 +39,7 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """The address in one spelling: absolute, with the options that are not the default."""
+        """The canonical address: an absolute path, and the options that differ from their defaults."""
         options = {"durability": self.durability} if self.durability != "full" else {}
         if self.allow_network_fs:
             options["allow_network_fs"] = "true"
@@ -51,18 +51,18 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def stdlib_url(self) -> str:
-        """The same file through sqlite3."""
+        """The address of the same file with the driver sqlite3."""
         return msgspec.structs.replace(self, driver=Driver.SQLITE3).url
 
 
 def parse_address(url: str, shown: str | None = None) -> Address:
-    """Raises ConfigError with every problem at once; `shown` is the address in errors."""
+    """Parse an address; raises ConfigError with every problem at once. `shown` is the address in errors."""
     parts, written, url = urlsplit(url), url, shown or url
     problems = []
     path = unquote(parts.path.removeprefix("/"), errors="surrogateescape")
     if ":memory:" in (parts.netloc, path):
         raise ConfigError(
-            f"{url}: no other process sees a database in memory, and its jobs would end with this process; "
+            f"{url}: no other process sees a database in memory, and its jobs would be lost with this process; "
             "a queue needs a file, such as sqlite:///jobs.db (for tests there is App.testing())"
         )
     if parts.netloc or not written.startswith("sqlite:///"):

@@ -30,7 +30,7 @@ _SPELLINGS = (
     (re.compile(r' COLLATE "C"| FOR UPDATE'), ""),
     (re.compile(r"\bstrpos\("), "instr("),
 )
-"""From PostgreSQL's spelling of shared statements to SQLite's, which has one writer and compares text by bytes."""
+"""Rewrites a shared statement from PostgreSQL's spelling; SQLite has one writer, and compares text by bytes."""
 
 
 @cache
@@ -74,7 +74,7 @@ class Db:
         return self._connection.rows(sql(name), values)
 
     def text(self, name: str, values: Values) -> str | None:
-        """The one value of a named statement that returns JSON, which cannot hold bytes."""
+        """The one value of a named statement that returns JSON; raises UnreadableText, as JSON cannot hold bytes."""
         try:
             found: str | None = self.rows(name, values)[0][0]
         except Exception as error:
@@ -84,12 +84,12 @@ class Db:
         return found
 
     def json(self, name: str, values: Values) -> list[Any]:
-        """The JSON array that a named statement returns as one row; NULL is an empty one."""
+        """The JSON array that a named statement returns as its one value; NULL stands for an empty one."""
         found = self.text(name, values)
         return msgspec.json.decode(found) if found else []
 
     def run(self, name: str, values: Values = ()) -> int:
-        """Execute a named statement; the number of changed rows."""
+        """Execute a named statement; returns the number of changed rows."""
         return self._connection.run(sql(name), values)
 
     def run_many(self, name: str, values: Sequence[Values]) -> None:
@@ -114,12 +114,12 @@ class Db:
         self._connection.run(f"RELEASE {name}")
 
     def add_history_count(self, queue: str, status: Status | str, change: int) -> None:
-        """Count jobs that enter or leave history."""
+        """Add to the stored number of a queue's finished jobs."""
         self.run("add_history_count", {"queue": queue, "status": str(status), "change": change})
 
 
 class SharedDb:
-    """The same for the verbs that both SQL stores share: its coroutines never suspend."""
+    """A Db as the session of the verbs in `store/sql`; its coroutines never suspend."""
 
     dead_history = "windlass.history"
     is_failed = "status = 'failed'"
@@ -141,11 +141,11 @@ class SharedDb:
         return self.db.select(translated(text), self._bound(values))
 
     def by_id(self, select: str, order: str) -> str:
-        """The select itself: there are no buckets, and an index has the order."""
+        """The select unchanged: there are no buckets, and an index has the order."""
         return select
 
     def wall_time(self, expires_at: Micros) -> Micros:
-        """Leases are timed by the boot clock."""
+        """The end of a lease, which is timed by the boot clock, by the wall clock."""
         return self.db.now + expires_at - self.db.clock.since_boot()
 
     def _bound(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -159,10 +159,10 @@ def array(values: Iterable[Any]) -> str:
 
 
 def repair_text(db: Db) -> int:
-    """Rewrite text that is not UTF-8 with its bytes escaped; returns how many values.
+    """Escape the bytes of text that is not UTF-8; returns how many values were rewritten.
 
-    Only another program can have stored it, and every statement that reads it fails. A repaired payload is
-    no longer JSON.
+    Only another program can have stored such text, and every statement that reads it fails. A repaired payload is no
+    longer JSON.
     """
     tables = ("windlass_jobs", "windlass_history")
     return sum(_repair(db, table, column) for table in tables for column in _TEXT_COLUMNS)

@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS windlass_schema (
     number     INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
     applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    -- Whether older code cannot work with the step: in a rolling deploy old workers run beside new ones.
+    -- Whether older code stops working with this step; in a rolling deploy old workers run beside new ones.
     breaking   INTEGER NOT NULL DEFAULT 1
 )
 """
@@ -23,12 +23,12 @@ _NEWER = "SELECT name, breaking FROM windlass_schema WHERE number > :newest ORDE
 
 
 def migrations() -> list[Migration]:
-    """Every step this version knows, in order."""
+    """Every step that this version knows, in order."""
     return migrations_of(__package__)
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a step one by one, for both drivers."""
+    """The statements of a step, one by one: not every driver executes several at once."""
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line
@@ -71,13 +71,13 @@ def _apply(connection: Connection) -> list[str]:
 
 
 def is_current(connection: Statements) -> bool:
-    """Whether all steps are applied; raises SchemaMismatch after an unknown breaking step."""
+    """Whether all steps are applied; raises SchemaMismatch if an unknown breaking step is."""
     check_schema(connection)
     return version_of(connection) >= migrations()[-1].number
 
 
 def check_schema(connection: Statements) -> None:
-    """Raise SchemaMismatch after an unknown breaking step."""
+    """Raise SchemaMismatch if an unknown breaking step is applied."""
     check_newer("the database", newer_steps(connection))
 
 

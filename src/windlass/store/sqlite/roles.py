@@ -35,7 +35,7 @@ from windlass.store.sqlite.verbs.settle import note, settle
 
 
 class SqliteJobs(Role):
-    """The path of a job: enqueue, admit, claim, settle."""
+    """The life of a job: enqueue, admit, claim, settle."""
 
     grouped = True
 
@@ -66,7 +66,7 @@ class SqliteJobs(Role):
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         return await self._access.write(lambda db: claim(db, request, self._memory))
 
-    # The verbs below read first: with nothing to do they take no lock.
+    # The verbs below read first, so that they take no lock if there is nothing to do.
 
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         wait = await self._access.read(next_due_in)
@@ -193,7 +193,7 @@ class SqliteSignals(Role):
         ready_in = self._memory.next_ready_in()
         if ready_in is None or ready_in / SECOND >= seconds:
             return await self._access.threads.commits.wait(cursor, seconds)
-        # Tokens come without a commit.
+        # Token buckets are refilled without a commit that the watcher could see.
         await self._access.threads.commits.wait(cursor, ready_in / SECOND)
         return True
 

@@ -44,7 +44,7 @@ class SqliteStore:
         self.documents = named(roles.SqliteDocuments(access))
 
     def with_timeout(self, seconds: float) -> "SqliteStore":
-        """Another view of the same database and threads."""
+        """A view of the same database and threads with another deadline."""
         view = object.__new__(SqliteStore)
         view.address = self.address
         view._share(self._threads, self._memory, seconds)
@@ -55,12 +55,12 @@ class SqliteStore:
         await self._threads.checkpoint()
 
     async def migrate(self) -> list[str]:
-        """Open the file, which migrates it; returns the names of the steps that this store applied."""
+        """Open the file, which applies migrations; returns the names of the steps that this store applied."""
         await self._threads.write(lambda db: None, None)
         return list(self._threads.applied)
 
     async def check_schema(self) -> None:
-        """Raise SchemaMismatch after a breaking migration since this store was opened."""
+        """Raise SchemaMismatch if a breaking migration was applied since this store was opened."""
         await self._threads.check_schema()
 
     async def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Reaching the server: address, sessions, pool, retries, and the transactions of callers."""
+"""Connections to the server: address, sessions, pool, retries, hints, and the transactions of callers."""

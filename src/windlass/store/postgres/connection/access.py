@@ -32,16 +32,16 @@ Work = Callable[[Db], Awaitable[T]]
 MAX_CALL = 20.0
 """The deadline of calls that have none: a dead connection must not block a worker for ever."""
 MAX_TRIES = 100
-"""Enough for the longest write, a bulk of many kinds with keys, parents and known ids in 25 statements: where a
-statement or commit in ten fails, thirteen of fourteen tries fail.
+"""Enough for the longest write, a bulk of many kinds with keys, parents and known ids in 25 statements: if every
+tenth statement or commit fails, 13 of 14 tries fail.
 """
 LOCK_SECONDS = 5.0
-"""How long a call may wait for rows of other transactions, where no lock_timeout ends such a wait.
+"""How long a call may wait for rows that other transactions have locked, on servers without a lock_timeout.
 
-It begins when the call has a session: a wait for one of a busy pool, or a retry, is no wait for rows.
+Counted from when the call has a session: waiting for a busy pool, or for a retry, is not waiting for rows.
 """
 MANY = 10_000
-"""The deadline of a bulk call is longer by its own length for each 10,000 jobs."""
+"""For each 10,000 jobs, a bulk call has its deadline once more."""
 
 
 class Access:
@@ -68,25 +68,24 @@ class Access:
         return Access(self.server, self.seconds * (1 + jobs // MANY))
 
     def until(self, moment: float | None) -> "Access":
-        """The same access for calls that end at a moment of the loop's clock: part of the time was spent on
-        waiting.
-        """
+        """The same access for calls that must end at this moment of the loop's clock, as they have waited before."""
         return self if moment is None else Access(self.server, self.seconds, moment)
 
     def urgent(self) -> "Access":
-        """The same for calls that jobs wait for: they leave replanning to other calls."""
+        """The same access for calls that jobs wait for: they leave replanning to other calls."""
         return Access(self.server, self.seconds, self._until, ends_waits=self._ends_waits, urgent=True)
 
     def ending_waits(self) -> "Access":
-        """The same access for calls whose waits for rows end with RowsHeld: by a lock_timeout, or else by the
-        client.
+        """The same access for calls that raise RowsHeld instead of waiting long for rows.
+
+        A lock_timeout ends the wait or, on servers without one, the client does.
         """
         if self.server.address.profile.lock_timeouts:
             return self
         return Access(self.server, self.seconds, self._until, ends_waits=True, urgent=self._urgent)
 
     async def read(self, work: Work[T]) -> T:
-        """Read. Each statement sees what was committed before it began."""
+        """Run statements that only read; each sees what was committed before it began."""
         return await self._run(work, _plainly, RepeatedReads)
 
     async def once(self, work: Work[T]) -> T:
@@ -111,7 +110,7 @@ class Access:
                     try:
                         return await self._try(work, frame, call, reads)
                     except _Conflict:
-                        await pause(attempt + 1)  # nothing was done
+                        await pause(attempt + 1)  # nothing was done: try again
                 return await self._try(work, frame, call, reads)
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
@@ -135,7 +134,7 @@ class Access:
         try:
             session = await pool.take()
         except TROUBLE as error:
-            if is_conflict(error):  # while a new session was prepared
+            if is_conflict(error):  # during the preparation of a new session
                 self.server.conflicts.add()
                 raise _Conflict(error) from error
             raise translate(error, self.server.shown) from error
@@ -152,7 +151,7 @@ class Access:
             session.give_up()
             raise
         except asyncpg.DataError as error:
-            # Invalid text never reached the server, and is not the server's fault.
+            # The driver could not encode a text: raise its error, because nothing reached the server.
             if isinstance(error.__cause__, UnicodeError):
                 raise error.__cause__ from None
             raise translate(error, self.server.shown) from error
@@ -164,20 +163,21 @@ class Access:
                 session.drop()
             if isinstance(error, UNSENT) and not session.spoken and session.leaving is None:
                 raise _Conflict(error) from error
-            told = translate(
+            translated = translate(
                 error, self.server.shown, maybe_done=session.ending, lost=self.server.address.profile.lost
             )
             if session.leaving is not None and (is_lost(error) or state_of(error) == CANCELLED):
                 cancelled = state_of(error) == CANCELLED
-                raise self.too_late(maybe_done=getattr(told, "maybe_done", False), cancelled=cancelled) from error
-            raise told from error
+                maybe_done = getattr(translated, "maybe_done", False)
+                raise self.too_late(maybe_done=maybe_done, cancelled=cancelled) from error
+            raise translated from error
         finally:
             call.unwatch()
             pool.give(session)
 
 
 class _Conflict(Exception):
-    """Nothing was done, and a retry helps: a conflict, or a connection that was dead before anything was sent."""
+    """Nothing was done, and a retry helps: a conflict, or a connection that was closed before anything was sent."""
 
     def __init__(self, reason: Exception) -> None:
         self.reason = reason

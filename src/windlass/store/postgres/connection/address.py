@@ -24,7 +24,7 @@ LIBPQ = (
     "sslrootcert",
     "target_session_attrs",
 )
-"""Passed on to the driver, which takes other libpq options for server settings."""
+"""Options for the driver, which would treat other libpq options as server settings."""
 MAX_CONNECTIONS = 50
 MAX_SCHEMA_LENGTH = 50
 """PostgreSQL allows 63; the channel of the hints contains the schema's name."""
@@ -41,20 +41,20 @@ class Address(msgspec.Struct, frozen=True):
     connections: int | None = None
     profile_name: str = ""
     cluster: bool = False
-    """Whether the address begins with yugabyte://, so that the server must be one."""
+    """Whether the address begins with yugabyte://, so that the server must be YugabyteDB."""
     buckets: int | None = None
     """The number of buckets of new tables, in a profile with buckets."""
     loose: bool = False
-    """Whether a claim takes jobs of some buckets only, so that several run at once."""
+    """Whether a claim takes jobs from some buckets only, so that several claims can run at once."""
 
     @property
     def profile(self) -> Profile:
-        """The profile: what differs from PostgreSQL."""
+        """What differs from PostgreSQL."""
         return PROFILES[self.profile_name]
 
     @property
     def hosts(self) -> list[str]:
-        """One address per host."""
+        """The address once for each host."""
         parts = urlsplit(self.dsn)
         user, at, hosts = parts.netloc.rpartition("@")
         if "," not in hosts:
@@ -63,7 +63,7 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """The whole address, for another process."""
+        """The canonical address, with the password, for another process."""
         options = {} if self.schema == DEFAULT_SCHEMA else {"schema": self.schema}
         if self.notify == bool(self.profile_name):
             options["notify"] = "on" if self.notify else "off"
@@ -82,7 +82,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def parse_address(url: str, shown: str) -> Address:
-    """The parsed address, or a ConfigError with all problems; `shown` is the address without secrets."""
+    """Parse an address; raises ConfigError with every problem at once. `shown` is the address without secrets."""
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     cluster = parts.scheme == YUGABYTE
@@ -107,13 +107,13 @@ def parse_address(url: str, shown: str) -> Address:
     if problems:
         raise ConfigError(problems)
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items())
-    place = _with_ports(parts.netloc) if cluster else parts.netloc
-    dsn = f"postgresql://{place}{parts.path}" + (f"?{query}" if query else "")
+    netloc = _with_ports(parts.netloc) if cluster else parts.netloc
+    dsn = f"postgresql://{netloc}{parts.path}" + (f"?{query}" if query else "")
     return Address(dsn, schema, notify == "on", connections, profile, cluster, buckets, order == "loose")
 
 
 class _Options:
-    """Windlass's options, taken out of those of an address one by one, and the problems with them."""
+    """Takes Windlass's options out of the options of an address, and collects the problems with them."""
 
     def __init__(self, shown: str, options: dict[str, str]) -> None:
         self._shown = shown
@@ -130,7 +130,7 @@ class _Options:
         return schema
 
     def one_of(self, name: str, known: tuple[str, str]) -> str:
-        """One of two words, the first without the option."""
+        """The value of an option that is one of two words; the first word is the default."""
         value = self._options.pop(name, known[0])
         if value not in known:
             self._problem(f"{name} is {' or '.join(sorted(known, reverse=True))}, not {value!r}")
@@ -147,8 +147,8 @@ class _Options:
         self.problems.append(f"{self._shown}: {text}")
 
 
-def _with_ports(place: str) -> str:
-    """The hosts, with YugabyteDB's own port where none is named."""
-    user, at, hosts = place.rpartition("@")
+def _with_ports(netloc: str) -> str:
+    """The same hosts, with YugabyteDB's default port where the address has none."""
+    user, at, hosts = netloc.rpartition("@")
     named = [host if re.search(r":\d+$", host) else f"{host}:{YUGABYTE_PORT}" for host in hosts.split(",")]
     return f"{user}{at}{','.join(named)}"

@@ -1,8 +1,8 @@
 """A session of the loop's pool for threads without a loop: one statement, sent and answered in the caller's thread.
 
-The driver opens the connection and prepares the statement; then the loop stops reading it. A thread that finds it
-free sends the statement's values and waits for the answer on the same socket, which takes neither a task nor a change
-of thread (docs/decisions/0088-a-loop-of-its-own.md).
+The driver opens the connection and prepares the statement; then the event loop stops reading from it. A thread that
+finds the session free sends the statement's values, and waits for the answer on the same socket: it needs no task and
+no other thread (docs/decisions/0088-a-loop-of-its-own.md).
 """
 
 import asyncio
@@ -24,18 +24,18 @@ from windlass.store.postgres.connection.session import CANCEL_SECONDS, STANDBY_W
 from windlass.store.postgres.connection.trouble import READ_ONLY
 
 LENT_SECONDS = 10.0
-"""After this it goes back to the pool, where old plans are discarded and idle sessions closed."""
+"""After this time the session returns to the pool, which discards old plans and closes idle sessions."""
 SLACK_SECONDS = 1.0
-"""Added to the time of a cancel request."""
+"""How long to wait for the answer beyond the time of a cancel request."""
 MIN_WAIT = 0.001
-"""Seconds; zero would mean: do not wait."""
+"""In seconds; a timeout of zero would make the socket non-blocking."""
 _READ_SIZE = 16 * 1024
 _NULL = (-1).to_bytes(4, "big", signed=True)
 _EXECUTE_AND_SYNC = b"E" + (9).to_bytes(4, "big") + bytes(5) + b"S" + (4).to_bytes(4, "big")
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What the server answered."""
+    """The server's answer."""
 
     rows: int = 0
     error: str = ""
@@ -43,14 +43,14 @@ class Reply(msgspec.Struct, frozen=True):
     certain: bool = True
     """False: the server ended the session, or a commit did not wait for its standby."""
     cancelled: bool = False
-    """Whether it took too long, and was cancelled."""
+    """Whether the statement took too long, so that a cancel was requested."""
 
 
 class BlockingSession:
     """One prepared statement on one connection, for one thread at a time."""
 
     def __init__(self, session: Session, pool: Pool, prepared: Any, statement: Statement) -> None:
-        """Made on the loop of the pool, which has lent the session."""
+        """Runs on the event loop of the pool that has lent the session."""
         self.loop = asyncio.get_running_loop()
         self._session = session
         self._pool = pool
@@ -67,11 +67,14 @@ class BlockingSession:
 
     @property
     def usable(self) -> bool:
-        """Whether it belongs to this process and its pool is open."""
+        """Whether the session belongs to this process, is not about to end, and its pool is open."""
         return not self._ending and self._pid == os.getpid() and not self._pool.closed
 
     def ask(self, values: Sequence[Any], seconds: float) -> Reply | None:
-        """The reply; None if nothing was sent, because it is in use or closed. OSError: the outcome is unknown."""
+        """Run the statement; returns None if nothing was sent, because the session is in use or closed.
+
+        Raises OSError if the outcome is unknown.
+        """
         message = self._message(values)
         if not self._used.acquire(blocking=False):
             return None
@@ -79,11 +82,11 @@ class BlockingSession:
             if not self.usable:
                 return None
             if self._input.poll(0):
-                self._ending = True  # closed by the server, or a notice: the loop reads it
+                self._ending = True  # the server closed the connection, or sent a notice: the loop reads it
                 return None
             return self._ask(message, seconds)
         except BaseException:
-            # Its answer may still come, also after an interrupt: the driver must not read it.
+            # After an interrupt too, the answer may still come, and the driver must not read it.
             self._ending = self._broken = True
             raise
         finally:
@@ -98,11 +101,11 @@ class BlockingSession:
             call()  # the loop is closed: nothing else uses the session
 
     def end(self) -> None:
-        """Return it to the pool, now or after the call in flight; on the loop."""
+        """Return the session to the pool, now or after the call in flight. Runs on the loop."""
         self._ending = True
         if not self._used.acquire(blocking=False):
-            return  # the call's thread ends it
-        self._ended = True  # and never released: no thread uses it again
+            return  # the thread of the call in flight ends it
+        self._ended = True  # the lock is never released, so that no thread uses the session again
         unread = bool(self._input.poll(0))
         self._line.close()
         if not self.loop.is_closed():
@@ -114,7 +117,7 @@ class BlockingSession:
         self._pool.give(self._session)
 
     def close(self) -> None:
-        """Close it, because its loop may end; from any thread."""
+        """Close the session, because its loop may end. May be called from any thread."""
         if running_loop() is self.loop:
             self._close()
         else:
@@ -126,7 +129,7 @@ class BlockingSession:
             self._session.drop()  # the call in flight keeps its own descriptor
 
     def _message(self, values: Sequence[Any]) -> bytes:
-        """Bind, with all values as text, Execute and Sync."""
+        """The protocol's messages Bind, with all values as text, Execute, and Sync."""
         body = b"".join([self._head, *map(_encoded, values), b"\0\0"])
         return b"".join([b"B", (len(body) + 4).to_bytes(4, "big"), body, _EXECUTE_AND_SYNC])
 
@@ -147,7 +150,7 @@ class BlockingSession:
             if (reply := _reply(data, cancelled=cancelled)) is not None:
                 self._note(reply)
                 return reply
-            # The whole reply has one deadline, in however many parts it comes.
+            # One deadline for the whole reply, however many parts it has.
             self._line.settimeout(max(until - time.monotonic(), MIN_WAIT))
 
     def _receive(self) -> bytes:
@@ -157,7 +160,7 @@ class BlockingSession:
         return part
 
     def _note(self, reply: Reply) -> None:
-        """After an error the loop checks the session; one that has ended, or is read-only, is dropped."""
+        """End the session after an error, for the loop to check it; a lost or read-only one is dropped."""
         self._broken = not reply.certain or reply.error == READ_ONLY
         if reply.error or self._broken:
             self._ending = True
@@ -172,7 +175,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _reply(data: bytes, *, cancelled: bool) -> Reply | None:
-    """The reply, if it is complete: up to ReadyForQuery, or to an error that ends the session."""
+    """The reply; None if it is not complete, which it is with ReadyForQuery or an error that ends the session."""
     rows, error, certain = 0, "", True
     for kind, body in _messages(data):
         if kind == b"Z":

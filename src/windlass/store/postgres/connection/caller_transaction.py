@@ -1,4 +1,4 @@
-"""Work in a caller's transaction: it exists if and only if the caller commits."""
+"""Work in a caller's transaction: what it writes exists if and only if the caller commits."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ _UNDO = Statement("ROLLBACK TO SAVEPOINT windlass_enqueue", ())
 
 _NO_TRANSACTION = "25P01"
 _REFUSED = {
-    "25P02": "is in a transaction that has failed: roll it back first, nothing can be done in it any more",
+    "25P02": "is in a transaction that has failed: roll it back first, because nothing can be done in it any more",
     "25006": "is in a read-only transaction, or open on a server that only reads: no job can be stored with it",
 }
 
@@ -43,27 +43,27 @@ class CallerConnection(msgspec.Struct, frozen=True):
 
     statements: Statements
     driver: Any
-    """The driver's own connection, which stays on one database."""
+    """The driver's own connection, which always belongs to one database."""
     begin: str
-    """How to begin a transaction on it."""
+    """How to begin a transaction on it, as advice in errors."""
 
 
 async def _run_on(server: Server, caller: CallerConnection, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
-    """Work in the caller's transaction, which is unchanged if the work fails."""
+    """Run work in the caller's transaction, which is unchanged if the work fails."""
     db = Db(caller.statements, server.texts)
     try:
         async with _savepoint(caller.statements):
             await _check_database(server, caller.driver, db)
             return await work(db)
     except Exception as error:
-        told = _error_for(error, server, caller)
-        if told is None:
+        translated = _error_for(error, server, caller)
+        if translated is None:
             raise
-        raise told from error
+        raise translated from error
 
 
 async def on_own_connection(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Work on a connection of the store; without an event loop, on a temporary one."""
+    """Run work on a connection of the store; without an event loop, on a temporary loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -84,7 +84,7 @@ async def _then_hang_up(server: Server, work: Callable[[], Coroutine[Any, Any, T
 
 @contextlib.asynccontextmanager
 async def _savepoint(statements: Statements) -> AsyncIterator[None]:
-    """Without a transaction, or in a failed one, the server refuses the savepoint."""
+    """Surround work with a savepoint, which the server refuses outside of a transaction or in a failed one."""
     await statements.run(_SAVE, {})
     try:
         yield
@@ -97,7 +97,7 @@ async def _savepoint(statements: Statements) -> AsyncIterator[None]:
 
 
 async def _check_database(server: Server, driver: Any, db: Db) -> None:
-    """Check that the connection is on the store's database: no worker would see a job in another."""
+    """Check that the connection is on the store's database: no worker would see a job in another one."""
     if driver in server.verified_connections:
         return
     try:
@@ -109,36 +109,38 @@ async def _check_database(server: Server, driver: Any, db: Db) -> None:
             ) from error
         raise
     ours = server.identity
-    # A transaction that is older than the tables does not see their id.
+    # A transaction that is older than the tables does not see the store's id.
     if ours is None or theirs not in (ours, msgspec.structs.replace(ours, store_id=None)):
         raise InvalidOption("connection", f"is open on database {theirs.name!r}, and the jobs are in {server.shown}")
-    with contextlib.suppress(TypeError):  # not hashable: checked each time
+    with contextlib.suppress(TypeError):  # not hashable, and so checked each time
         server.verified_connections.add(driver)
 
 
 def _error_for(error: Exception, server: Server, caller: CallerConnection) -> Exception | None:
-    """The error for the caller; None if it is raised as it is.
+    """The error to raise instead; None to raise this one.
 
-    A serialization failure or a deadlock is the caller's: code that retries transactions expects the error of its
+    A serialization failure or a deadlock is raised unchanged: code that retries transactions expects the error of its
     own library.
     """
     if isinstance(error, UnicodeEncodeError) and error.encoding not in ("utf-8", "utf8"):
-        said = f"has a client_encoding, {error.encoding}, that cannot express {error.object[error.start]!r}: use UTF8"
-        return InvalidOption("connection", said)
+        char = error.object[error.start]
+        return InvalidOption(
+            "connection", f"has a client_encoding, {error.encoding}, that cannot express {char!r}: use UTF8"
+        )
     if isinstance(error, WindlassError) or not (isinstance(error, OSError) or is_of(error, *LIBRARIES)):
         return None
     state = state_of(error)
     if state in RETRIED:
         return None
     if state == _NO_TRANSACTION:
-        return InvalidOption("connection", f"is in no transaction: {caller.begin}; your commit then decides")
+        return InvalidOption("connection", f"is in no transaction: {caller.begin}; the jobs exist once you commit")
     if state in _REFUSED:
         return InvalidOption("connection", _REFUSED[state])
     return translate(error, server.shown)
 
 
 async def run_inside(server: Server, connection: object, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
-    """Work on the caller's connection; a synchronous one without a loop never suspends."""
+    """Run work on the caller's connection; with a synchronous one, this never suspends."""
     run_sync = _run_sync_of(connection)
     if run_sync is None:
         return await _run_on(server, _caller_of(connection), work)
@@ -169,7 +171,7 @@ def _caller_of(connection: Any) -> CallerConnection:
         return _of_psycopg(connection, psycopg)
     if psycopg2 is not None and isinstance(connection, psycopg2.connection):
         if connection.async_:
-            raise InvalidOption("connection", "is an asynchronous one of psycopg2, which knows no transactions")
+            raise InvalidOption("connection", "is an asynchronous one of psycopg2, which has no transactions")
         # The caller's cursor_factory may make dictionaries.
         cursor = partial(connection.cursor, cursor_factory=psycopg2.cursor)
         return CallerConnection(ByCursor(cursor), connection, "set autocommit = False")
@@ -183,7 +185,7 @@ def _caller_of(connection: Any) -> CallerConnection:
 
 
 def _of_psycopg(connection: Any, psycopg: Any) -> CallerConnection:
-    """Wrap a connection of psycopg with plain cursors: cursor_factory and row_factory are the caller's."""
+    """Wrap a connection of psycopg; its own cursors are not used, whose factories the caller may have set."""
     if connection.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF:
         raise InvalidOption("connection", "is in pipeline mode: enqueue before or after it, not inside")
     if isinstance(connection, psycopg.AsyncConnection):

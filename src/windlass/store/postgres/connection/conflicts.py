@@ -11,12 +11,12 @@ MINUTE = 60_000_000
 
 
 class Conflicts:
-    """The counts of conflicts, and the part of them that is stored already."""
+    """The counts of conflicts since the process started, and what of them is stored already."""
 
     def __init__(self) -> None:
         self.repeated = 0
         self.lock_waits = 0
-        """Claims that found the rows that they lock locked by others."""
+        """How often a claim had to wait for another one's lock."""
         self.on_conflict: Callable[[], None] = _no_op
         self._process = str(uuid4())
         self._kept = (0, 0)
@@ -27,7 +27,7 @@ class Conflicts:
         self.on_conflict()
 
     async def keep(self, access: "Access") -> None:
-        """Add new counts to the store's, for `windlass doctor`."""
+        """Store what was counted since the last call, for `windlass doctor`."""
         now = (self.repeated, self.lock_waits)
         if now == self._kept:
             return
@@ -37,7 +37,7 @@ class Conflicts:
             "conflicts": now[0] - self._kept[0],
             "lock_waits": now[1] - self._kept[1],
         }
-        # Before the call: its own conflicts are for the next.
+        # Set before the call, whose own conflicts are left to the next one.
         self._kept = now
         await access.once(lambda db: db.run("add_conflicts", values))
 

@@ -1,7 +1,7 @@
-"""What a verb works with: a connection, the clock, and the statements.
+"""The database as a verb sees it: a connection, the clock, and statements by name.
 
-In a statement `windlass.` stands for the schema, `:name` for a parameter, and `:now` for the store's clock;
-`:horizon`, `:transaction`, `:notify` and `:skew` for expressions of the profile.
+In a statement, `windlass.` stands for the schema, `:name` for a parameter, `:now` for the time by the store's clock,
+and `:horizon`, `:transaction`, `:notify` and `:skew` for expressions of the profile.
 """
 
 import re
@@ -16,7 +16,7 @@ from windlass.store.clock import Clock
 from windlass.store.postgres.connection.profile import PLAIN, Profile, for_each_bucket
 
 SERVER_CLOCK = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
-"""In a subselect, so that it is evaluated once per statement and not per row."""
+"""A subselect, so that it is evaluated once per statement, not once per row."""
 
 Values = Mapping[str, Any]
 
@@ -32,37 +32,37 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 def in_schema(text: str, schema: str) -> str:
-    """The text for one schema, quoted: its name may be a keyword."""
+    """The text for one schema; the name is quoted, because it may be a keyword."""
     return _SCHEMA.sub(f'"{schema}".', text)
 
 
 def numbered(text: str, *, server_clock: bool) -> Statement:
-    """For asyncpg: $1, $2, …"""
+    """The statement for asyncpg, with $1, $2, …"""
     names: dict[str, int] = {}
 
-    def place(name: str) -> str:
+    def placeholder(name: str) -> str:
         return f"${names.setdefault(name, len(names) + 1)}"
 
-    return Statement(_render(text, place, server_clock=server_clock), tuple(names))
+    return Statement(_render(text, placeholder, server_clock=server_clock), tuple(names))
 
 
 def named(text: str, *, server_clock: bool) -> Statement:
-    """For psycopg: %(name)s."""
+    """The statement for psycopg, with %(name)s."""
     names: dict[str, None] = {}
 
-    def place(name: str) -> str:
+    def placeholder(name: str) -> str:
         names[name] = None
         return f"%({name})s"
 
-    return Statement(_render(text.replace("%", "%%"), place, server_clock=server_clock), tuple(names))
+    return Statement(_render(text.replace("%", "%%"), placeholder, server_clock=server_clock), tuple(names))
 
 
-def _render(text: str, place: Callable[[str], str], *, server_clock: bool) -> str:
+def _render(text: str, placeholder: Callable[[str], str], *, server_clock: bool) -> str:
     def fill(found: re.Match[str]) -> str:
         name = found[1]
         if name == "now":
-            return SERVER_CLOCK if server_clock else f"{place(name)}::bigint"
-        return place(name)
+            return SERVER_CLOCK if server_clock else f"{placeholder(name)}::bigint"
+        return placeholder(name)
 
     return _NAME.sub(fill, text)
 
@@ -81,11 +81,11 @@ class Statements(Protocol):
         """All rows of a statement."""
 
     async def run(self, statement: Statement, values: Values) -> int:
-        """Execute; how many rows it changed."""
+        """Execute a statement; returns the number of changed rows."""
 
 
 class Texts:
-    """The prepared statements of one store, for its schema, clock and profile."""
+    """The texts of one store's statements, for its schema, clock and profile."""
 
     def __init__(self, schema: str, clock: Clock | None, profile: Profile = PLAIN) -> None:
         self.schema = schema
@@ -97,7 +97,7 @@ class Texts:
 
     @property
     def buckets(self) -> int:
-        """How many buckets statements look at; more may be added while the process runs."""
+        """How many buckets statements read; more may be added while the process runs."""
         return self._buckets
 
     @buckets.setter
@@ -117,7 +117,7 @@ class Texts:
         return values if self.clock is None else {**values, "now": self.clock.wall()}
 
     def made(self, text: str, prepare: Callable[..., Statement]) -> Statement:
-        """A statement by its text; their number is bounded, because none contains values."""
+        """A statement by its text. The cache is bounded, because no text contains values."""
         found = self._known.get((text, prepare))
         if found is None:
             whole = self.profile.filled(in_schema(text, self.schema))
@@ -147,7 +147,7 @@ class Db:
 
     @property
     def buckets(self) -> int:
-        """How many buckets statements look at."""
+        """How many buckets statements read."""
         return self._texts.buckets
 
     @buckets.setter
@@ -155,7 +155,7 @@ class Db:
         self._texts.buckets = number
 
     async def now(self) -> Micros:
-        """The store's clock."""
+        """The time by the store's clock."""
         if self._texts.clock is not None:
             return self._texts.clock.wall()
         return int((await self.select("SELECT :now"))[0][0])
@@ -166,17 +166,17 @@ class Db:
         return await self._connection.rows(statement, self._texts.with_clock(values))
 
     async def run(self, name: str, values: Values = _NONE) -> int:
-        """Execute a named statement; how many rows it changed."""
+        """Execute a named statement; returns the number of changed rows."""
         statement = self._texts.named(name, self._connection.prepare)
         return await self._connection.run(statement, self._texts.with_clock(values))
 
     async def select(self, text: str, values: Values = _NONE) -> list[Any]:
-        """The rows of a statement given as text, which is built from constants only."""
+        """The rows of a statement whose text is built from constants."""
         statement = self._texts.made(text, self._connection.prepare)
         return await self._connection.rows(statement, self._texts.with_clock(values))
 
     def by_id(self, select: str, order: str) -> str:
-        """The rows of each bucket in their order, merged: an index on the ids alone would have a hot end."""
+        """A select that merges the rows of all buckets in their order; an index on ids alone would have a hot end."""
         if not self.profile.has_buckets:
             return select
         of_bucket = select.replace(" WHERE ", " WHERE found.bucket = bucket.bucket AND ", 1)
@@ -186,12 +186,12 @@ class Db:
         )
 
     def wall_time(self, expires_at: Micros) -> Micros:
-        """Leases end by the server's clock."""
+        """The same moment: leases end by the server's clock."""
         return expires_at
 
 
-# Many values in one parameter: the driver encodes each element of an array, but a text as a whole. Statements unpack
-# them by `string_to_array(:ids, ',')::uuid[]`; only values that cannot contain the separator are packed.
+# Many values in one text parameter, because the driver encodes an array element by element. Statements unpack them
+# with `string_to_array(:ids, ',')::uuid[]`. Only values that cannot contain the separator are packed.
 
 
 def pack_ids(values: Iterable[JobId]) -> str:
@@ -205,5 +205,5 @@ def pack_numbers(values: Iterable[int | None]) -> str:
 
 
 def pack_texts(values: Sequence[str | None]) -> Sequence[str | None] | None:
-    """Texts as an array, since they may contain anything; None if all are None."""
+    """Texts as an array, because they may contain the separator; None if all are None."""
     return None if values.count(None) == len(values) else values

@@ -1,4 +1,4 @@
-"""Deadlines: a call that is too late is cancelled on the server, whose answer says whether it was done."""
+"""Deadlines: a late call is cancelled on the server, whose answer says whether it took effect."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from windlass.store.drive import running_loop
 from windlass.store.postgres.connection.session import CANCEL_SECONDS, Session
 
 SLACK_SECONDS = 1.0
-"""On top of the time of a cancel request."""
+"""How long to wait for the answer beyond the time of a cancel request."""
 
 
 class Call:
@@ -18,13 +18,13 @@ class Call:
         self.doubtful = False
         self._session: Session | None = None
         self._last = until
-        # One timer for both ends: setting and moving a timer of the limit costs more than the rest of a call.
+        # One timer of our own: setting and moving the timer of `limit` would cost more than the rest of a call.
         self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 
     def watch(self, session: Session, seconds: float | None = None) -> None:
-        """From now on the deadline, at most this many seconds away, cancels on the server.
+        """From now on the deadline, at most this many seconds away, cancels the session's statement on the server.
 
-        The call itself is aborted only if the server does not answer the cancel request either.
+        The call itself is aborted only if no answer follows the cancel request.
         """
         self._session = session
         if seconds is not None:
@@ -33,14 +33,14 @@ class Call:
     def unwatch(self) -> None:
         """From now on the deadline aborts the call."""
         self._session = None
-        # Without a loop: the call is closed by a loop that has just stopped.
+        # There is no loop if the call ends because its loop has just stopped.
         if self.until != self._last and running_loop() is not None:
             self._move(self._last)
         if self.limit.when() is not None and not self.limit.expired() and running_loop() is not None:
             self.limit.reschedule(self.until)
 
     def end(self) -> None:
-        """The call has ended."""
+        """Stop the timer: the call has ended."""
         self._timer.cancel()
 
     def _move(self, until: float) -> None:

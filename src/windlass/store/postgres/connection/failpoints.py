@@ -1,4 +1,4 @@
-"""Failpoints of this store, on either side of each verb's commit."""
+"""Failpoints of this store, before and after the commit of each verb."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +17,7 @@ def armed_commits() -> "WatchedCommits | None":
 
 
 class WatchedCommits:
-    """The failpoints of one process, and which verb a task is in."""
+    """The failpoints of one process; knows which verb each task runs."""
 
     def __init__(self, points: Failpoints) -> None:
         self._points = points
@@ -25,7 +25,7 @@ class WatchedCommits:
         self.named = points.named
 
     def watched(self, frame: Frame) -> Frame:
-        """The same frame, with failpoints on either side of its commit."""
+        """The same frame, with failpoints before and after its commit."""
         return lambda session: self._watch(frame, session, self._verb.get())
 
     def migration(self, session: Session) -> AbstractAsyncContextManager[None]:
@@ -34,7 +34,7 @@ class WatchedCommits:
 
     @contextlib.asynccontextmanager
     async def _watch(self, frame: Frame, session: Session, verb: str) -> AsyncIterator[None]:
-        # A statement that is its own commit can only be stopped before it is sent.
+        # A statement that is its own transaction can be stopped only before it is sent.
         alone = frame is not Session.transaction and not session.pooled
         if alone:
             self._before(verb, session)

@@ -1,8 +1,8 @@
 """Wake-up hints by NOTIFY. They may be lost; polling is always enough.
 
-Each notification takes a lock that serializes commits and wakes every listener, so one per job would be a brake. A
-process notifies with its enqueues while its token bucket holds tokens; later hints are gathered until it holds one
-again. Only supervisors listen, on the connection that is not for leases, and wake their runners.
+Each notification takes a lock that serializes commits, and wakes every listener, so one per job would be too slow.
+Enqueues of a process carry hints while its token bucket has tokens; later hints are collected until there is a token
+again. Only supervisors listen, on the connection that is not for leases, and they wake their runners.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from windlass.store.postgres.connection.session import Session
 from windlass.store.waits import HintWaiters
 
 SLACK_SECONDS = 0.001
-"""While jobs keep coming, the next enqueue takes delayed hints along before this."""
+"""Delayed hints wait this long in addition: while jobs keep coming, the next enqueue carries them."""
 PATIENCE_SECONDS = 2.0
 PROBE = "?"
-"""A listener's message to itself, as a test: the name of no queue."""
+"""The test message that a listener sends to itself; no queue has this name."""
 PROBE_SECONDS = 1.0
 NOT_ACCEPTED = "the server refuses LISTEN or NOTIFY"
 
 
 class Hint:
-    """The notification of an enqueue: its channel, and whether it is sent with the statement."""
+    """The notification of an enqueue: its channel, and whether the statement sends it (`given`)."""
 
     def __init__(self, channel: str, given: bool) -> None:
         self.channel = channel
@@ -55,32 +55,33 @@ class Hints(HintWaiters):
         self._queues: frozenset[str] | None = None
         self._test_arrived = asyncio.Event()
         self.outage: str | None = None if server.notifies else why_no_hints(server.address)
-        """Why no notification arrives here; None: one did, or it was not tried."""
+        """Why no notification arrives here; None if one did, or none was tried."""
         server.on_loop_end = self._on_loop_end
         if listening and server.notifies:
             server.on_open = self._listen
 
     def next(self, queues: Collection[str], loop: asyncio.AbstractEventLoop | None = None) -> Hint:
-        """The hint of an enqueue; if it is not `given`, call `later` after the commit. `loop` is that of a thread."""
+        """The hint of an enqueue; if it is not `given`, call `later` after the commit. A thread without a loop passes
+        the loop of its session."""
         if not self._server.notifies:
             return Hint(self._channel, given=False)
         if self._spend():
             return Hint(self._channel, given=False)
-        # With the enqueue it costs nothing, and covers delayed hints too.
+        # A hint that the enqueue carries costs nothing, and does for delayed hints of the same queues.
         self._delayed.get(loop or asyncio.get_running_loop(), set()).difference_update(queues)
         return Hint(self._channel, given=True)
 
     def _spend(self) -> float:
-        """Take a token; returns the seconds until there is one, or zero."""
+        """Spend a token; returns zero, or the seconds until there is one."""
         self._token_bucket, wait = spend_hint(self._token_bucket, since_boot())
         return wait / SECOND
 
     def always(self) -> Hint:
-        """The hint of a caller's transaction, never delayed, since its commit is not known here."""
+        """The hint of an enqueue in a caller's transaction: never delayed, because we do not see the commit."""
         return Hint(self._channel, given=self._server.notifies)
 
     def announce(self) -> None:
-        """Jobs became pending, in whichever queue."""
+        """Notify all workers: jobs became pending in some queue."""
         if self.next(("",)).given:
             self._start(self._notify([""]))
         else:
@@ -97,14 +98,14 @@ class Hints(HintWaiters):
             self._send_in(0.0, loop)
 
     def later_on(self, loop: asyncio.AbstractEventLoop, queues: Collection[str]) -> None:
-        """The same from a thread. The loop is woken only if no timer of it sends them anyway."""
+        """The same from a thread. It wakes the loop only if no timer will send the hints anyway."""
         if not self._server.notifies:
             return
         delayed = self._delayed.setdefault(loop, set())
         delayed.update(queues)
-        # The loop may have sent that set before these queues were in it.
+        # The loop may have sent that set just before the queues were added to it.
         if loop not in self._timed or self._delayed.get(loop) is not delayed:
-            with contextlib.suppress(RuntimeError):  # it is closed
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self.later, queues)
 
     def _send_in(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -115,7 +116,7 @@ class Hints(HintWaiters):
         """Send the delayed hints of a loop if there is a token, else try again when there is one."""
         self._timed.discard(loop)
         if not self._delayed.get(loop):
-            return  # an enqueue took them along
+            return  # an enqueue has carried them
         if wait := self._spend():
             self._send_in(wait, loop)
         else:
@@ -126,9 +127,9 @@ class Hints(HintWaiters):
             self._start(self._notify(sorted(queues)))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        # In its own context: a hint is no part of the verb that caused it.
+        # In an empty context, so that the hint does not count as part of the verb that caused it.
         task = asyncio.get_running_loop().create_task(work, context=Context())
-        # A loop that stops without closing loses a hint in flight: no harm.
+        # A loop that stops at once loses a hint in flight, which does no harm.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -139,13 +140,13 @@ class Hints(HintWaiters):
             await access.once(lambda db: db.rows("notify", {"channel": self._channel, "queues": queues}))
 
     def subscribe(self, queues: Collection[str]) -> None:
-        """Ignore hints of other queues."""
+        """Ignore hints for other queues."""
         self._queues = frozenset((*queues, ""))
 
     async def _listen(self, session: Session) -> None:
-        """Listen, and test with a message to this connection whether that works."""
+        """Listen, and send a message to this connection to test whether that works."""
         if session.pooled:
-            self.outage = "a pooler is in between, which passes on none"
+            self.outage = "there is a pooler, which passes on no notifications"
             return
         if not self._server.notifies:
             self.outage = NOT_ACCEPTED
@@ -158,8 +159,8 @@ class Hints(HintWaiters):
             async with asyncio.timeout(PROBE_SECONDS):
                 await self._test_arrived.wait()
         except TimeoutError:
-            self.outage = "something between here and the server swallows them"
-        self.notify()  # hints that were sent before
+            self.outage = "something between here and the server drops notifications"
+        self.notify()  # for hints that were sent before
 
     def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if payload == PROBE:
@@ -169,7 +170,7 @@ class Hints(HintWaiters):
             self.notify()
 
     async def close(self) -> None:
-        """Send delayed hints, and end."""
+        """Send the delayed hints of this loop, and wait for those in flight."""
         loop = asyncio.get_running_loop()
         self._send(self._delayed.pop(loop, set()))
         if tasks := [task for task in self._tasks if task.get_loop() is loop]:

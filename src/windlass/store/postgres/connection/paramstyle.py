@@ -6,11 +6,11 @@ from typing import Any
 from windlass.store.postgres.connection.db import Statement, Values, named, numbered
 
 _WHOLE = {"stream_results": False, "yield_per": None}
-"""Whatever the caller has set: a server-side cursor would be read-only."""
+"""Overrides the caller's options: with them SQLAlchemy would use a server-side cursor, which only reads."""
 
 
 class ByCursor:
-    """psycopg 3, psycopg2 and Django: one cursor per statement."""
+    """Connections of psycopg 3, psycopg2 and Django: one cursor per statement."""
 
     prepare = staticmethod(named)
 
@@ -52,7 +52,7 @@ class ByAsyncCursor:
 
 
 class ByAsyncpg:
-    """asyncpg, with plain records whatever the caller's record class."""
+    """Connections of asyncpg; rows are plain records, whatever the caller's record class is."""
 
     prepare = staticmethod(numbered)
 
@@ -75,7 +75,7 @@ class ByAsyncpg:
 
 
 class BySqlalchemy:
-    """A Connection of SQLAlchemy: errors are its own, and its pool learns of a lost connection."""
+    """A Connection of SQLAlchemy: it raises its own errors, and its pool notices a lost connection."""
 
     def __init__(self, connection: Any, prepare: Callable[..., Statement]) -> None:
         self._connection = connection
@@ -90,10 +90,11 @@ class BySqlalchemy:
         return int(self._execute(statement, values).rowcount)
 
     def _execute(self, statement: Statement, values: Values) -> Any:
-        given: Any = None
+        parameters: Any = None
         if statement.names:
-            given = _by_name(statement, values) if self.prepare is named else tuple(_in_order(statement, values))
-        return self._connection.exec_driver_sql(statement.text, given, execution_options=_WHOLE)
+            by_name = self.prepare is named
+            parameters = _by_name(statement, values) if by_name else tuple(_in_order(statement, values))
+        return self._connection.exec_driver_sql(statement.text, parameters, execution_options=_WHOLE)
 
 
 def _by_name(statement: Statement, values: Values) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def _in_order(statement: Statement, values: Values) -> list[Any]:
 
 
 def _as_text(value: Any) -> Any:
-    """psycopg does not decode text if the client encoding is SQL_ASCII."""
+    """Decode text, which psycopg does not do if the client encoding is SQL_ASCII."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, tuple | list):

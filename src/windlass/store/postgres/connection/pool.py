@@ -12,7 +12,7 @@ from windlass.store.postgres.connection.session import Session
 IDLE_SECONDS = 30.0
 """Connections that are idle for this long are closed."""
 CLOSE_SECONDS = 2.0
-"""How long closing waits for calls in flight; one that takes longer ends with its event loop."""
+"""How long `close` waits for calls in flight; a longer call ends with its event loop."""
 
 Opener = Callable[[], Awaitable[Session]]
 Greeter = Callable[[Session], Awaitable[None]]
@@ -42,15 +42,15 @@ class Pool:
         self._sweep: asyncio.TimerHandle | None = None
         self._least_free = 0
         self._returned = asyncio.Event()
-        """Set when a session is given back, or was not opened."""
+        """Set when a session was returned, or could not be opened."""
         self.closed = False
         self.pid = os.getpid()
 
     async def take(self) -> Session:
-        """A session for exclusive use until it is given back, first come, first served.
+        """A session for exclusive use, until it is returned; first come, first served.
 
-        A free session goes to the first waiter, never back to the pool: else a caller that asks in a tight loop would
-        always overtake a waiter that has to be woken first.
+        While callers wait, a returned session goes to the first of them, not back to the pool: a caller in a tight
+        loop would otherwise always overtake one that must be woken first.
         """
         if self._loop_guard is None:
             self._loop_guard = self._until_loop_ends()
@@ -70,7 +70,7 @@ class Pool:
         return await self._wait()
 
     def lend(self) -> Session | None:
-        """A free session for a longer use, until it is given back, if that leaves one for the others."""
+        """A free session for longer use, until it is returned; None if none is free, or the pool has only one."""
         if self.closed or not self._free or self._max_size < 2:
             return None
         session = self._free.pop()
@@ -80,8 +80,8 @@ class Pool:
 
     def _check_open(self) -> None:
         if self.closed:
-            # A call started by a timer while the loop ends would never finish.
-            raise ConnectionError("its event loop ends")
+            # A call that a timer starts while the loop ends would never finish.
+            raise ConnectionError("its event loop is about to end")
 
     async def _wait(self) -> Session:
         waiter: asyncio.Future[Session | None] = self._loop.create_future()
@@ -90,7 +90,7 @@ class Pool:
             session = await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._pass_on(waiter.result())  # it came as well
+                self._pass_on(waiter.result())  # it got a session at the same moment
             raise
         if session is not None and session.alive:
             return session
@@ -112,7 +112,7 @@ class Pool:
             raise
 
     async def _open(self) -> Session:
-        """Open a session, which the caller has counted."""
+        """Open a session; the caller has counted it already."""
         task = asyncio.current_task()
         assert task is not None
         self._opening.add(task)
@@ -140,7 +140,7 @@ class Pool:
         return session
 
     def give(self, session: Session) -> None:
-        """Return a session; a broken one makes room for a new one."""
+        """Return a session; a broken one is dropped, so that another can be opened."""
         self._taken.discard(session)
         self._note_return()
         if self._loop.is_closed():
@@ -159,15 +159,13 @@ class Pool:
             self._returned.set()
 
     def _after_leaving(self, session: Session) -> None:
-        """After a session was closed there is room for another. If closing was interrupted, it is closed when the
-        loop ends.
-        """
+        """Make room for another session. One whose closing was interrupted is closed with the loop."""
         if session.gone:
             self._leaving.discard(session)
         self._give_to_next(None)
 
     def _give_to_next(self, session: Session | None) -> None:
-        """Give a session, or the room for one, to the first waiter; else to the pool."""
+        """Give a session, or permission to open one (None), to the first waiter; without waiters, to the pool."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -198,7 +196,7 @@ class Pool:
             self._schedule_sweep()
 
     async def _until_loop_ends(self) -> AsyncGenerator[None]:
-        """Wait for the end of the loop: asyncio.run() closes open generators at its end, and so notifies this one."""
+        """Close everything at the end of the loop, when asyncio.run() closes open generators such as this one."""
         try:
             yield
         finally:
@@ -208,7 +206,7 @@ class Pool:
             await self._finish_leaving()
 
     async def _end_late(self) -> None:
-        """Cancel tasks that started too late to be cancelled with the others at the end of the loop."""
+        """Cancel tasks that were started too late for the loop to cancel them with the others at its end."""
         opening = self._opening - {asyncio.current_task()}
         for task in opening:
             task.cancel()
@@ -219,10 +217,10 @@ class Pool:
         self._taken.clear()
 
     async def close(self) -> None:
-        """Close, after the calls in flight.
+        """Close the pool after the calls in flight.
 
-        Those may be of tasks that no caller awaits. One that outlasts this closes its session when it ends, or is
-        broken off with its loop: what closes sessions then must stay.
+        Those may belong to tasks that no caller awaits. A call that takes longer closes its session when it ends, or
+        is interrupted when the loop ends: so the generator that closes sessions at that moment is kept.
         """
         await self._close_free()
         with contextlib.suppress(TimeoutError):
@@ -252,7 +250,7 @@ class Pool:
             self._leaving.discard(session)
 
     def abandon(self) -> None:
-        """Abandon without I/O: the loop is closed, or this is a forked child."""
+        """Drop all sessions without I/O, because the loop is closed or this process is a forked child."""
         self.closed = True
         left, self._free = [*self._free, *self._taken, *self._leaving], []
         self._taken.clear()

@@ -1,7 +1,7 @@
-"""Profiles: databases that speak PostgreSQL's protocol and lack some of it, as data.
+"""Profiles: what differs on databases that speak PostgreSQL's protocol but lack some of its features.
 
-A profile has its own migrations, its own text of some statements (store/sql/statements.py), and these settings.
-YugabyteDB: docs/decisions/0079-yugabytedb-as-a-profile.md.
+A profile has its own migrations, its own text of some statements (store/sql/statements.py), and the settings below.
+For YugabyteDB see docs/decisions/0079-yugabytedb-as-a-profile.md.
 """
 
 import re
@@ -17,12 +17,12 @@ MAX_BUCKETS = 64
 DEFAULT_BUCKETS = 16
 
 SKEW: Micros = SECOND // 2
-"""By how much the clocks of a cluster's nodes may differ: YugabyteDB tolerates as much."""
+"""How far the clocks of a cluster's nodes may differ; YugabyteDB tolerates no more."""
 MAX_TRANSACTION: Micros = 10 * SECOND
-"""How long a transaction may be idle."""
+"""How long a transaction of Windlass may be idle."""
 LOOKBACK: Micros = 2 * MAX_TRANSACTION + SKEW
-"""Jobs of a transaction that is open for longer may be found late. It is a caller's, or a bulk of 40,000 jobs or more
-(`Access.for_many`), or a call of an app with a longer deadline.
+"""How far behind the clock watermarks stay. Jobs of a transaction that is open for longer may be found late: of a
+caller's, of a bulk of 40,000 jobs or more (`Access.for_many`), or of an app with a longer deadline.
 """
 
 _SERVER_MICROS = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -36,22 +36,22 @@ class Profile(msgspec.Struct, frozen=True):
 
     name: str = ""
     horizon: str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-    """Expression: every transaction below it has ended."""
+    """An SQL expression: all transactions with a lower id have ended."""
     transaction: str = "pg_current_xact_id()::text::bigint"
-    """Expression: an id above all transactions that have begun."""
+    """An SQL expression: an id above those of all transactions that have begun."""
     notify: str = "pg_notify"
     skew: Micros = 0
     rescan_every: Micros = 1 * SECOND
-    """How often a claim from unlimited queues rescans from the watermark, however well jobs flow."""
+    """How often a claim from unlimited queues rescans from the watermarks, even if it gets all jobs it asks for."""
     partitions: bool = True
     """Whether history is dropped by whole partitions."""
     advisory_locks: bool = True
     lock_timeouts: bool = True
-    """Whether a lock_timeout ends waits for rows; else the client does (connection/access.py)."""
+    """Whether a lock_timeout ends waits for rows; if not, the client ends them (connection/access.py)."""
     settings: Mapping[str, str] = {}
-    """Session settings in addition to those of every profile."""
+    """Session settings in addition to those for every profile."""
     lost: tuple[str, ...] = ()
-    """Error classes after which the outcome of a commit is unknown, besides those of a lost connection."""
+    """Classes of SQLSTATE after which the outcome of a commit is unknown, besides those of a lost connection."""
 
     @property
     def has_buckets(self) -> bool:
@@ -78,10 +78,10 @@ YUGABYTEDB = Profile(
     name=YUGABYTE,
     horizon=f"(SELECT {_SERVER_MICROS} - {LOOKBACK})",
     transaction=f"(SELECT {_SERVER_MICROS})",
-    # It takes the same arguments, and does nothing: NOTIFY is an error where it is not turned on.
+    # A function with the same arguments that does nothing: NOTIFY is an error on servers on which it is off.
     notify="concat",
     skew=SKEW,
-    # Watermarks are behind by the lookback: a rescan reads all that ended in that time.
+    # Less often, because a rescan reads the entries of all jobs that ended within the lookback.
     rescan_every=LOOKBACK // 2,
     partitions=False,
     advisory_locks=False,
@@ -93,7 +93,7 @@ PROFILES = {"": PLAIN, YUGABYTE: YUGABYTEDB}
 
 
 def for_each_bucket(text: str, buckets: int) -> str:
-    """The text with its part for each bucket once per bucket, as one ordered union."""
+    """The text, in which the part for each bucket is repeated for every bucket, as a union."""
 
     def union(found: re.Match[str]) -> str:
         return " UNION ALL ".join(_BUCKET.sub(str(bucket), found[1]) for bucket in range(buckets))

@@ -1,4 +1,4 @@
-"""Reads that are repeated one by one after a conflict: each sees what was committed before it began anyway."""
+"""Reads that are repeated one by one after a conflict, because each has its own snapshot anyway."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ MAX_PAUSE = 0.1
 
 
 async def repeat(call: Callable[[], Awaitable[T]], conflicts: Conflicts) -> T:
-    """Repeat a call that did nothing, because it met a conflict."""
+    """Make a call, and repeat it while it did nothing because of a conflict."""
     for attempt in range(1, MAX_TRIES):
         try:
             return await call()
@@ -33,12 +33,12 @@ async def repeat(call: Callable[[], Awaitable[T]], conflicts: Conflicts) -> T:
 
 
 async def pause(attempt: int) -> None:
-    """Wait before a try is repeated. With jitter, so that others with the same conflict do not retry in step."""
+    """Wait before the next try, with jitter, so that others with the same conflict do not retry at the same time."""
     await asyncio.sleep(random.uniform(0, min(MAX_PAUSE, 0.005 * attempt)))
 
 
 class RepeatedReads:
-    """A session outside of a transaction. A call of many reads would else begin anew with each conflict."""
+    """A session that repeats each read by itself: a call of many reads need not start again after each conflict."""
 
     prepare = staticmethod(numbered)
 

@@ -1,4 +1,4 @@
-"""The requirements on a server, checked before anything is created there."""
+"""The requirements of a profile on its server, checked before anything is created there."""
 
 import re
 
@@ -13,7 +13,7 @@ from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import is_conflict
 
 MIN_POSTGRES = 15
-"""Underneath YugabyteDB: versions before v2025.1 are PostgreSQL 11."""
+"""The PostgreSQL that YugabyteDB is based on; before v2025.1 it is PostgreSQL 11."""
 WANTED_ISOLATION = "read committed"
 FLAG = "yb_enable_read_committed_isolation"
 _VERSION = re.compile(r"PostgreSQL (\d+)\S*-YB-(\S+)")
@@ -21,7 +21,7 @@ _PROBE = "windlass_probe"
 
 
 def is_cluster(version: str) -> bool:
-    """Whether `version()` is that of YugabyteDB."""
+    """Whether this is the `version()` of YugabyteDB."""
     return _VERSION.search(version) is not None
 
 
@@ -40,21 +40,21 @@ async def check_server(session: Session, address: Address, shown: str) -> None:
 
 
 def version_problem(version: str, *, named: bool) -> str | None:
-    """The problem with the version; `named`: the address says yugabyte://."""
+    """The problem with the version, if any; `named` is whether the address says yugabyte://."""
     found = _VERSION.search(version)
     if found is None:
-        said = version.partition(" on ")[0]
-        return f"this is no YugabyteDB but {said}: write postgresql:// for a PostgreSQL" if named else None
+        product = version.partition(" on ")[0]
+        return f"this is not YugabyteDB but {product}: write postgresql:// for PostgreSQL" if named else None
     if int(found[1]) < MIN_POSTGRES:
         return (
-            f"YugabyteDB {found[2]} is PostgreSQL {found[1]} underneath, and Windlass needs {MIN_POSTGRES}: "
+            f"YugabyteDB {found[2]} is based on PostgreSQL {found[1]}, and Windlass needs {MIN_POSTGRES}: "
             "upgrade it to v2025.1 or newer"
         )
     return None
 
 
 def isolation_problem(effective: str) -> str | None:
-    """The problem with the isolation level in force."""
+    """The problem with the effective isolation level, if any."""
     if effective.lower() == WANTED_ISOLATION:
         return None
     return (
@@ -64,7 +64,7 @@ def isolation_problem(effective: str) -> str | None:
 
 
 async def learn_notify(session: Session, address: Address, texts: Texts) -> bool:
-    """Find out whether hints are on. In a profile they are only if the server accepts LISTEN and NOTIFY."""
+    """Find out whether hints are on; in a profile, they also need a server that accepts LISTEN and NOTIFY."""
     if not address.notify or not address.profile.name:
         return address.notify
     if session.pooled or not await can_notify(session):
@@ -74,7 +74,7 @@ async def learn_notify(session: Session, address: Address, texts: Texts) -> bool
 
 
 async def can_notify(session: Session) -> bool:
-    """LISTEN and NOTIFY are errors where they are not turned on; after a conflict that is not known yet."""
+    """Whether the server accepts LISTEN and NOTIFY; raises a conflict, after which that is unknown."""
     try:
         await session.connection.execute(f"LISTEN {_PROBE}")
         await session.connection.execute(f"UNLISTEN {_PROBE}")

@@ -1,4 +1,4 @@
-"""The server as this process reaches it: hosts, connections of each event loop, the first session."""
+"""The server, as this process uses it: its hosts, a pool per event loop, and the checks of the first session."""
 
 import asyncio
 import os
@@ -23,11 +23,11 @@ from windlass.store.postgres.migrate import Obstacle, buckets_of, is_current, mi
 
 CONNECT_SECONDS = 10.0
 HOST_SECONDS = 2.0
-"""Per host if there are several: one that does not answer must not delay the others."""
+"""Per host if there are several, so that one that does not answer hardly delays the next."""
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Identifies one database and its tables; `store_id` is None where it is not visible yet."""
+    """Identifies one database and its tables; `store_id` is None if the transaction does not see it yet."""
 
     name: str
     number: int
@@ -35,25 +35,25 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class ConnectionRole(msgspec.Struct, frozen=True):
-    """The name and the maximum number of connections of a process."""
+    """What a process is called in `application_name`, and how many connections it may open."""
 
     name: str
     connections: int
 
 
 class Server:
-    """One database and its schema, as this process reaches it; connections belong to event loops."""
+    """One schema of a database; each event loop has a pool of connections to it."""
 
     def __init__(self, address: Address, shown: str, clock: Clock | None, part: "ConnectionRole") -> None:
         self.address = address
         self.shown = shown
         self.texts = Texts(address.schema, clock, address.profile)
         self.notifies = address.notify
-        """Whether hints are sent and heard; where a profile has them off, only after they were tried."""
+        """Whether hints are sent and received; in a profile, only after a test that the server accepts them."""
         self.conflicts = Conflicts()
         self.applied: list[str] = []
         self.obstacle = Obstacle()
-        """What blocks a migration of this process."""
+        """What blocks a migration by this process."""
         self.closed = False
         self.failpoints = armed_commits()
         self._part = part
@@ -64,7 +64,7 @@ class Server:
         self.identity: Identity | None = None
         """Set by the first session."""
         self.verified_connections: WeakSet[Any] = WeakSet()
-        """Callers' connections known to be on the same database."""
+        """Callers' connections that are known to be on this database."""
         self.on_open: Callable[[Session], Awaitable[None]] | None = None
         """Called with every new session."""
         self.on_loop_end: Callable[[], Awaitable[None]] = _no_op
@@ -72,7 +72,7 @@ class Server:
 
     @property
     def pooled(self) -> bool:
-        """Whether a pooler is known to be in between."""
+        """Whether the server is known to be behind a pooler."""
         return bool(self._pooled)
 
     def pool(self) -> Pool:
@@ -85,13 +85,13 @@ class Server:
             pool.abandon()
             pool = None
         if pool is None or pool.closed:
-            self._let_go()
-            pool = self._pools[loop] = Pool(self._reach, self._prepare, self._most, self.on_loop_end)
+            self._abandon_closed()
+            pool = self._pools[loop] = Pool(self._connect, self._prepare, self._most, self.on_loop_end)
         return pool
 
-    def _let_go(self) -> None:
+    def _abandon_closed(self) -> None:
         """Abandon the pools of closed event loops."""
-        # Other threads may have loops too: the references are copied in one step.
+        # Copy the references in one step, because other threads may add loops of theirs.
         for loop in [each for each in (ref() for ref in self._pools.keyrefs()) if each and each.is_closed()]:
             pool = self._pools.pop(loop, None)
             if pool is not None:
@@ -101,7 +101,7 @@ class Server:
         """A session outside of the pool, to listen on; the caller closes it."""
         if self.closed:
             raise StoreUnavailable(f"{self.shown}: this store is closed", lasting=True)
-        session = await self._reach()
+        session = await self._connect()
         try:
             await self._prepare(session)
         except BaseException:
@@ -110,7 +110,7 @@ class Server:
         return session
 
     async def _prepare(self, session: Session) -> None:
-        """Prepare a new session; the first one migrates."""
+        """Prepare a new session; the first one of a process also applies migrations."""
         self._pooled = session.pooled
         if self.identity is None:
             await check_server(session, self.address, self.shown)
@@ -124,8 +124,8 @@ class Server:
         if self.on_open is not None:
             await self.on_open(session)
 
-    async def _reach(self) -> Session:
-        """A session on the first host that accepts a connection, trying the last good one first."""
+    async def _connect(self) -> Session:
+        """Open a session on the first host that accepts a connection; the last one that did is tried first."""
         hosts = self._hosts
         problems: list[Exception] = []
         for host in hosts:
@@ -145,7 +145,7 @@ class Server:
         """Close the connections of this loop; those of others are closed with their loops."""
         self.closed = True
         await self.hang_up()
-        self._let_go()
+        self._abandon_closed()
 
     async def hang_up(self) -> None:
         """Close the connections of this loop."""

@@ -1,8 +1,8 @@
 """One connection to the server, used by one verb at a time.
 
 On a direct connection a single statement is its own transaction, prepared once and answered in one round trip. A
-pooler in transaction mode may give each transaction another connection: there every verb is a transaction that sets
-what it needs, and no prepared statement is kept.
+pooler in transaction mode may use another connection for each transaction: behind one, every verb is a transaction
+that makes its own settings, and no prepared statement is kept.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ CANCEL_SECONDS = 2.0
 
 
 async def close_cancelled(connection: "asyncpg.Connection[Any]") -> None:
-    """Close; the driver first waits for the statement it has cancelled."""
+    """Close the connection; the driver first waits for the statement that it cancels."""
     transport: Any = connection._transport
     try:
         with contextlib.suppress(*TROUBLE):
@@ -34,12 +34,12 @@ async def close_cancelled(connection: "asyncpg.Connection[Any]") -> None:
                 await connection.close()
     finally:
         connection.terminate()
-        transport.abort()  # drivers before 0.32 leave it open if closing was broken off
+        transport.abort()  # drivers before 0.32 leave it open if closing is interrupted
 
 
 async def request_cancel(connection: "asyncpg.Connection[Any]", pid: int, secret: int) -> None:
-    """Cancel the backend's statement on a new connection: this one may be closed already."""
-    with contextlib.suppress(Exception):  # the server notices by itself, a little later
+    """Cancel the backend's statement through a new connection; this one may be closed already."""
+    with contextlib.suppress(Exception):  # without the request, the server notices the closed connection later
         async with asyncio.timeout(CANCEL_SECONDS):
             await connect_utils._cancel(
                 loop=asyncio.get_running_loop(),
@@ -56,12 +56,12 @@ SETTINGS = {
     "idle_in_transaction_session_timeout": "60000",
     # A backend that waits for a lock notices a killed client only if it checks.
     "client_connection_check_interval": "2000",
-    # Every statement has one good plan, by an index: stale statistics, or those of an empty table, must not mislead
-    # the planner, nor make it collect and sort all that is due.
+    # Every statement has one good plan, by an index. Without these settings, stale statistics, or those of an empty
+    # table, could make the planner scan a table, or sort everything that is due.
     "enable_bitmapscan": "off",
     "enable_seqscan": "off",
-    # Not `jit = off`: the driver turns that off while it learns a type, and leaves it off if it finds it so; behind a
-    # pooler that would be another client's session.
+    # Not `jit = off`: the driver turns jit off while it looks up a type, and back on only if it was on. Behind a
+    # pooler it would leave it off in another client's session.
     "jit_above_cost": "-1",
     "plan_cache_mode": "force_generic_plan",
 }
@@ -69,7 +69,7 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 CHECK = "client_connection_check_interval"
 """The one setting that some systems refuse."""
 STANDBY_WAIT = "SyncRepWaitForLSN"
-"""The server function that waits for a standby: it identifies the warning in every language."""
+"""The server's function that waits for a standby, which identifies its warning in every language."""
 READ_ROUNDS = 5
 """Iterations of the event loop until a closed connection is known to be closed."""
 
@@ -81,7 +81,7 @@ class StandbyWait:
         self.cut_off = False
 
     def on_notice(self, _: object, message: Any) -> None:
-        """A notice or warning; the driver reports it before the answer to its statement."""
+        """Called for notices and warnings, before the answer to their statement."""
         if message.server_source_function == STANDBY_WAIT:
             self.cut_off = True
 
@@ -98,9 +98,9 @@ class Session:
         """Set in each transaction, behind a pooler."""
         self._open = False
         self.ending = False
-        """Whether a commit is in flight: if the connection is lost now, its outcome is unknown."""
+        """Whether a commit is in flight: if the connection is lost now, the outcome is unknown."""
         self.spoken = False
-        """Whether anything of the current call was sent."""
+        """Whether the current call has sent anything."""
         self._plans = Plans(connection)
         self._input = poll()
         self._input.register(socket_of(connection).fileno(), select.POLLIN)
@@ -110,13 +110,13 @@ class Session:
         self._standby = StandbyWait()
         connection.add_log_listener(self._standby.on_notice)
         self.gone = False
-        """Whether it was given up, and its backend has ended or got a cancel request."""
+        """Whether the session was given up, and its backend has ended or received a cancel request."""
 
     prepare = staticmethod(numbered)
 
     @property
     def alive(self) -> bool:
-        """Whether it is usable, as far as is known."""
+        """Whether the session is usable, as far as is known."""
         return self._leaving is None and not self.connection.is_closed()
 
     @property
@@ -126,13 +126,13 @@ class Session:
 
     @property
     def leaving(self) -> "asyncio.Task[None] | None":
-        """The task that closes it, if it was given up."""
+        """The task that closes the session, if it was given up or its statement was cancelled."""
         return self._leaving
 
     async def answers(self) -> bool:
-        """Whether an idle session is usable, without a round trip: only what has arrived is read.
+        """Whether an idle session is usable, by what has arrived, without a round trip.
 
-        Nothing was sent on a session that is found dead here, so another may replace it.
+        If it is not, nothing was sent on it, and the caller can use another session.
         """
         rounds = READ_ROUNDS if self.alive and self._input.poll(0) else 0
         while rounds and self.alive:
@@ -141,7 +141,7 @@ class Session:
         return self.alive
 
     async def replan(self, *, urgent: bool = False) -> None:
-        """Have old plans made anew; behind a pooler none is kept."""
+        """Renew plans that are old; behind a pooler there are none."""
         if not self.pooled:
             await self._plans.renew(urgent=urgent)
 
@@ -155,7 +155,7 @@ class Session:
         return found
 
     async def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
-        """Execute; how many rows it changed."""
+        """Execute a statement; returns the number of changed rows."""
         self.ending = not self._open
         self._plans.used(statement.text)
         tag = await self.connection.execute(statement.text, *[values[name] for name in statement.names])
@@ -164,12 +164,12 @@ class Session:
         return int(tag.rpartition(" ")[2])
 
     async def script(self, text: str) -> None:
-        """Several statements at once, without values."""
+        """Execute several statements at once, without values."""
         await self.connection.execute(text)
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """All or nothing."""
+        """Surround statements with a transaction."""
         await self._begin()
         self._open = self.spoken = True
         try:
@@ -199,18 +199,18 @@ class Session:
             await self.connection.execute(_begin_pooled(self._settings))
 
     def _check_answer(self) -> None:
-        """Reject an answer after a cancel request of this process or another.
+        """Reject an answer that follows a cancel request, of this process or another.
 
-        A commit that waits for a standby ends when it is cancelled, and the server reports success although the
-        standby does not have it.
+        If a commit is cancelled while it waits for a standby, the server reports success although the standby may not
+        have the transaction.
         """
         if self._leaving is not None:
             raise ConnectionError("no answer before it was cancelled")
         if self._standby.cut_off:
-            raise ConnectionError("the wait for a standby was cancelled, and it may have nothing of this")
+            raise ConnectionError("the wait for a standby was cancelled, and it may not have this transaction")
 
     async def close(self) -> None:
-        """Cancel what is in flight, and close; at once if this is cancelled: its loop may be about to end."""
+        """Cancel what is in flight, and close; at once if this is cancelled, as the loop may be about to end."""
         try:
             await asyncio.wait([self.give_up()])
         except asyncio.CancelledError:
@@ -229,7 +229,7 @@ class Session:
     def _start_leaving(self) -> "asyncio.Task[None]":
         if self._leaving is None:
             task = asyncio.get_running_loop().create_task(self._leave(), context=Context())
-            # If the loop just stops, the server cleans up by itself.
+            # If the loop stops at once, the server cleans up by itself.
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             self._leaving = task
         return self._leaving
@@ -238,7 +238,7 @@ class Session:
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 if not self._let_go.is_set():
-                    # Not by the driver, which cannot report the outcome of a statement that it has cancelled.
+                    # Not through the driver, which does not report the outcome of a statement that it cancels.
                     await request_cancel(self.connection, *self._key)
                     await self._let_go.wait()
         except TimeoutError:
@@ -247,7 +247,7 @@ class Session:
         self.gone = True
 
     async def finish(self) -> None:
-        """Make sure that it is closed, even if the task that closes it was cancelled."""
+        """Make sure that the session is closed, even if the task that closes it was cancelled."""
         if self._leaving is not None and not self._leaving.done():
             await asyncio.wait([self._leaving])
         if not self.gone:
@@ -256,11 +256,11 @@ class Session:
             self.gone = True
 
     def drop(self) -> None:
-        """Close without a handshake: nothing is in flight, or the connection is lost."""
+        """Close without a handshake, because nothing is in flight or the connection is lost."""
         self.connection.terminate()
 
     def abandon(self) -> None:
-        """Close after the event loop: what the driver would schedule is done at once."""
+        """Close after the event loop has ended: do at once what the driver would schedule."""
         if self.connection.is_closed():
             return
         transport: Any = self.connection._transport

@@ -10,7 +10,7 @@ from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
 from windlass.store.records import RowsHeld
 
 RETRIED = ("40001", "40P01")
-"""Serialization failures and deadlocks: nothing was done, and trying again helps."""
+"""Serialization failures and deadlocks: nothing was done, and a retry helps."""
 
 _CONFLICTS = (
     # A row was written at a time that may be before or after the statement's.
@@ -20,25 +20,25 @@ _CONFLICTS = (
     "catalog snapshot used for this transaction has been invalidated",
     "schema version mismatch",
 )
-"""What YugabyteDB says of conflicts, whose state is 40001 in most versions, and XX000 in others."""
+"""YugabyteDB's messages for conflicts whose SQLSTATE is 40001 in most versions, and XX000 in others."""
 
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-"""Errors of the server or the connection; anything else is a bug of Windlass.
+"""Errors of the server or the connection; any other is a bug of Windlass.
 
-Internal errors of the driver are among them: it raises one if the server disconnects between two statements.
+They include the driver's internal errors: it raises one if the server disconnects between two statements.
 """
 
 UNSENT = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 """Raised before the statement was sent: the connection is known to be closed."""
 
 READ_ONLY = "25006"
-"""Another server may be the primary by now: only a new connection finds it."""
+"""The server is read-only. Another one may be the primary by now, which only a new connection finds."""
 
 CANCELLED = "57014"
-"""The statement was cancelled, by request or by a timeout of the server: it is rolled back."""
+"""The statement was cancelled, by request or by a timeout of the server, and rolled back."""
 
 LOCK_NOT_HAD = "55P03"
-"""lock_timeout: the statement is rolled back."""
+"""lock_timeout: the statement was rolled back."""
 
 _TIMEOUTS = ("25P03", "25P04")
 """idle_in_transaction_session_timeout and transaction_timeout: the server closes the connection."""
@@ -47,7 +47,7 @@ NOT_THERE = ("3F000", "42P01", "42703")
 """The schema, a table or a column is missing."""
 
 _LASTING = ("28", "3D", "42")
-"""Error classes that last: authentication, no such database, no permission."""
+"""Classes of errors that a retry does not mend: authentication, missing database, missing privilege."""
 
 _ADVICE = {
     "28P01": "check the password in the address",
@@ -76,11 +76,11 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether the transaction was rolled back because of others, and trying it again helps."""
+    """Whether the transaction was rolled back because of a concurrent one, so that a retry helps."""
     if state_of(error) in RETRIED:
         return True
-    said = str(error).lower()
-    return any(words in said for words in _CONFLICTS) and not is_lost(error)
+    message = str(error).lower()
+    return any(words in message for words in _CONFLICTS) and not is_lost(error)
 
 
 def translate(
@@ -88,31 +88,31 @@ def translate(
 ) -> WindlassError:
     """A WindlassError that says what to do; `shown` is the address without secrets.
 
-    An error that the server reports was rolled back; only a lost connection leaves the outcome unknown, and in some
-    profiles an error of the classes `lost`: the server itself may have waited for an answer in vain.
+    If the server reports an error, it has rolled back. The outcome is unknown only after a lost connection and, in
+    some profiles, after an error of the classes `lost`, in which the server itself got no answer from another one.
     """
     if isinstance(error, WindlassError):
         return error
     if _REFUSAL in str(error):
-        return StoreUnavailable(f"{shown}: {_said(error)}; {_MODE}", lasting=True)
+        return StoreUnavailable(f"{shown}: {_first_line(error)}; {_MODE}", lasting=True)
     if state := state_of(error):
         if state in NOT_THERE:
-            return SchemaMismatch(f"{shown}: {_said(error)}; run `windlass migrate`")
+            return SchemaMismatch(f"{shown}: {_first_line(error)}; run `windlass migrate`")
         advice = _ADVICE.get(state)
-        sentence = f"{shown}: {_said(error)}" + (f"; {advice}" if advice else "")
+        sentence = f"{shown}: {_first_line(error)}" + (f"; {advice}" if advice else "")
         if state == LOCK_NOT_HAD:
             return RowsHeld(sentence)
-        unsure = maybe_done and (is_lost(error) or state[:2] in lost)
-        return StoreUnavailable(sentence, maybe_done=unsure, lasting=state.startswith(_LASTING))
+        unknown = maybe_done and (is_lost(error) or state[:2] in lost)
+        return StoreUnavailable(sentence, maybe_done=unknown, lasting=state.startswith(_LASTING))
     if isinstance(error, TimeoutError):
         return StoreUnavailable(f"{shown}: no answer in time", maybe_done=maybe_done)
     if (advice := _tls_advice(error)) is not None:
-        return StoreUnavailable(f"{shown}: {_said(error)}; {advice}", lasting=True)
-    return StoreUnavailable(f"{shown}: {_said(error)}", maybe_done=maybe_done)
+        return StoreUnavailable(f"{shown}: {_first_line(error)}; {advice}", lasting=True)
+    return StoreUnavailable(f"{shown}: {_first_line(error)}", maybe_done=maybe_done)
 
 
 def _tls_advice(error: BaseException) -> str | None:
-    """Advice if the TLS handshake fails."""
+    """What to do about a TLS handshake that failed; None if it is another error."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "name the CA certificate with sslrootcert, and the host as in the server's certificate"
     if isinstance(error, ConnectionError) and "rejected SSL upgrade" in str(error):
@@ -121,9 +121,9 @@ def _tls_advice(error: BaseException) -> str | None:
 
 
 def state_of(error: BaseException) -> str:
-    """The SQLSTATE; empty if it is no error of PostgreSQL.
+    """The SQLSTATE; empty if the error is not one of PostgreSQL.
 
-    Drivers have two names for it, and libraries wrap the driver's error in their own.
+    Drivers have two names for the attribute, and libraries wrap the driver's error in their own.
     """
     for each in (error, getattr(error, "orig", None), error.__cause__):
         state: Any = getattr(each, "sqlstate", None) or getattr(each, "pgcode", None)
@@ -132,5 +132,5 @@ def state_of(error: BaseException) -> str:
     return ""
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0] or type(error).__name__

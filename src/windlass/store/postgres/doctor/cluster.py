@@ -1,4 +1,4 @@
-"""YugabyteDB, or its profile on a PostgreSQL: version, isolation, buckets, conflicts."""
+"""Checks for YugabyteDB, or for its profile on PostgreSQL: version, isolation, buckets, conflicts."""
 
 from collections.abc import AsyncIterator
 
@@ -9,34 +9,34 @@ from windlass.store.postgres.connection.profile import MAX_BUCKETS, SKEW
 from windlass.store.postgres.connection.requirements import is_cluster, isolation_problem, version_problem
 from windlass.store.postgres.connection.session import Session
 
-UPGRADE = "see https://docs.yugabyte.com for upgrades; the profile needs PostgreSQL 15 underneath"
+UPGRADE = "see https://docs.yugabyte.com for upgrades; the profile needs one that is based on PostgreSQL 15"
 UNEVEN = 4
-"""A bucket that has this many times its share of the jobs."""
+"""A warning is given if a bucket has this many times its share of the jobs."""
 MIN_COUNTED = 1000
 MANY_CONFLICTS = 36_000
-"""In an hour: ten a second."""
+"""Conflicts in an hour: ten a second."""
 
 
 async def check_cluster(address: Address, session: Session) -> AsyncIterator[Finding]:
     """Whether this server is a YugabyteDB on which the profile works."""
     version = str(await session.connection.fetchval("SELECT version()"))
-    said = version_problem(version, named=address.cluster)
-    if said is not None:
-        yield problem("cluster", said, UPGRADE if is_cluster(version) else "write postgresql:// for a PostgreSQL")
+    says = version_problem(version, named=address.cluster)
+    if says is not None:
+        yield problem("cluster", says, UPGRADE if is_cluster(version) else "write postgresql:// for PostgreSQL")
         return
     if not is_cluster(version):
-        yield note("cluster", "the YugabyteDB profile on a plain PostgreSQL: for tests, and slower than without it")
+        yield note("cluster", "the YugabyteDB profile on plain PostgreSQL: for tests, and slower than without it")
         return
     effective = str(await session.connection.fetchval("SELECT yb_get_effective_transaction_isolation_level()"))
-    if said := isolation_problem(effective):
-        yield problem("cluster", said, "without it claims and settlements fail instead of waiting for each other")
+    if says := isolation_problem(effective):
+        yield problem("cluster", says, "without it claims and settlements fail instead of waiting for each other")
         return
     margin = f"clocks of its nodes may differ by {SKEW / 1_000_000:g} s"
     yield ok("cluster", f"{version.partition(' on ')[0]}, {effective}; {margin}")
 
 
 async def check_conflicts(db: Db) -> AsyncIterator[Finding]:
-    """How often workers had to repeat a call in the last hour: some are normal where several nodes write."""
+    """How often workers repeated a call in the last hour, which is normal at times if several nodes write."""
     conflicts, waits = (await db.rows("examine_conflicts"))[0]
     says = (
         f"in the last hour workers repeated {conflicts:,} calls after a conflict, and {waits:,} claims waited for "
@@ -51,11 +51,11 @@ async def check_conflicts(db: Db) -> AsyncIterator[Finding]:
 
 async def check_buckets(db: Db) -> AsyncIterator[Finding]:
     """How many buckets there are, and whether every queue has a watermark in each."""
-    buckets, places, lacking, largest, counted = (await db.rows("examine_buckets", {"most": MIN_COUNTED}))[0]
+    buckets, pairs, lacking, largest, counted = (await db.rows("examine_buckets", {"most": MIN_COUNTED}))[0]
     if lacking:
         yield warning(
             "buckets",
-            f"{lacking} of {places} queues and priorities lack watermarks in some of the {buckets} buckets",
+            f"{lacking} of {pairs} queues and priorities lack watermarks in some of the {buckets} buckets",
             "the next enqueue adds them; or: windlass migrate",
         )
     elif counted >= MIN_COUNTED and largest * buckets > UNEVEN * counted:

@@ -1,6 +1,6 @@
 -- name: examine_buckets
--- The number of buckets, of queues and priorities, of those without a watermark in each bucket, and how many jobs the
--- largest bucket has among the first of each.
+-- The number of buckets; of pairs of queue and priority; of pairs without a watermark in every bucket; and, counting at
+-- most :most jobs per bucket, the jobs of the largest bucket and of all.
 SELECT (SELECT count(*) FROM windlass.due_watermark), (SELECT count(*) FROM windlass.watermarks WHERE bucket = 0),
     (SELECT count(*) FROM windlass.watermarks WHERE bucket = 0) - (SELECT count(*) FROM windlass.places),
     coalesce(max(part.jobs), 0), coalesce(sum(part.jobs), 0)

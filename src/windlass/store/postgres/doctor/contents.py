@@ -1,4 +1,4 @@
-"""The schema and the contents of the tables: overdue partitions and, in depth, a recount of all redundant numbers."""
+"""Checks of schema, privileges and contents: overdue jobs and, if deep, counts, hidden jobs and orphaned keys."""
 
 from collections.abc import AsyncIterator
 
@@ -9,7 +9,7 @@ from windlass.store.postgres.migrate import migrations
 
 LATE: Micros = DAY
 FREE_KEY = "DELETE FROM {schema}.idempotency_keys WHERE until IS NULL AND job = '{job}'"
-"""Advice; nothing is changed here."""
+"""The statement with which an operator frees an orphaned key: advice, which is not executed here."""
 
 
 async def check_retention(db: Db) -> AsyncIterator[Finding]:
@@ -22,51 +22,51 @@ async def check_retention(db: Db) -> AsyncIterator[Finding]:
     yield warning(
         "retention",
         f"{many} should have been dropped up to {show_duration(since)} ago",
-        "a coordinator drops them: is a worker running? A transaction that stays open prevents it",
+        "a coordinator drops them: is a worker running? A transaction that stays open prevents that",
     )
 
 
 async def check_contents(db: Db) -> AsyncIterator[Finding]:
     """Recount history, and look for pending jobs below the watermarks."""
     wrong = await db.rows("examine_history_counts")
-    for queue, status, kept, counted in wrong:
+    for queue, status, stored, counted in wrong:
         yield problem(
             "contents",
-            f"queue {queue!r} has {counted:,} {status} jobs, and its counts say {kept:,}",
-            "rows were changed past Windlass; counts are wrong by that much, and no job is lost",
+            f"queue {queue!r} has {counted:,} {status} jobs, and its counts say {stored:,}",
+            "rows were changed by other programs; the counts are wrong by that much, and no job is lost",
         )
     hidden = (await db.rows("examine_hidden"))[0][0]
     if hidden:
         yield warning(
             "contents",
             f"{hidden:,} pending jobs are below the watermark at which claims begin",
-            "the coordinator finds them within a minute; look again",
+            "the coordinator finds them within a minute; run doctor again then",
         )
     if not wrong and not hidden:
         yield ok("contents", "the counts agree with the jobs, and no pending job is hidden")
 
 
 async def check_idempotency_keys(db: Db) -> AsyncIterator[Finding]:
-    """Look for orphaned keys, a portion at a time."""
-    seen, left, queue, hash_ = 0, list[OrphanedKey](), "", ""
+    """Look for keys that nothing will free, batch by batch."""
+    checked, orphaned, queue, hash_ = 0, list[OrphanedKey](), "", ""
     while True:
         values = {"queue": queue, "hash": hash_, "limit": KEY_PORTION}
         ((count, queue, hash_, found),) = await db.rows("examine_keys", values)
-        seen += count
-        left += [OrphanedKey(*each) for each in found]
+        checked += count
+        orphaned += [OrphanedKey(*each) for each in found]
         if count < KEY_PORTION:
             break
-    for finding in key_findings(seen, left, lambda key: FREE_KEY.format(schema=db.schema, job=key.job)):
+    for finding in key_findings(checked, orphaned, lambda key: FREE_KEY.format(schema=db.schema, job=key.job)):
         yield finding
 
 
 async def check_schema(db: Db) -> AsyncIterator[Finding]:
-    """Which steps are applied; newer compatible ones are a note."""
-    steps, there = migrations(db.profile), await db.rows("examine_schema", {"schema": db.schema})
-    if there and not there[0][1]:
-        yield _closed(db, there[0][0], "the schema")
+    """Whether all migrations are applied, and this version of Windlass works with the tables."""
+    steps, existing = migrations(db.profile), await db.rows("examine_schema", {"schema": db.schema})
+    if existing and not existing[0][1]:
+        yield _denied(db, existing[0][0], "the schema")
         return
-    applied = await db.rows("examine_steps") if there else []
+    applied = await db.rows("examine_steps") if existing else []
     found = {row[0] for row in applied}
     newer = [row for row in applied if row[0] > steps[-1].number]
     missing = [step.name for step in steps if step.number not in found]
@@ -77,7 +77,7 @@ async def check_schema(db: Db) -> AsyncIterator[Finding]:
             "upgrade Windlass: pip install --upgrade windlass",
         )
     elif missing:
-        state = f"lacks {', '.join(missing)}" if found else "is not there yet"
+        state = f"lacks {', '.join(missing)}" if found else "does not exist yet"
         yield warning("schema", f"the schema {db.schema} {state}", "windlass migrate (the first use does it too)")
         async for finding in _may_create(db, exists=bool(found)):
             yield finding
@@ -100,14 +100,14 @@ async def _may_create(db: Db, *, exists: bool) -> AsyncIterator[Finding]:
 
 async def check_rights(db: Db) -> AsyncIterator[Finding]:
     """Whether this user has the privileges that workers and producers need."""
-    closed = await db.rows("examine_rights", {"schema": db.schema})
-    if closed:
-        yield _closed(db, closed[0][0], ", ".join(row[1] for row in closed) + " in the schema")
+    denied = await db.rows("examine_rights", {"schema": db.schema})
+    if denied:
+        yield _denied(db, denied[0][0], ", ".join(row[1] for row in denied) + " in the schema")
     else:
-        yield ok("rights", "this user may read, write and empty what a worker does")
+        yield ok("rights", "this user has the privileges that workers need on all tables")
 
 
-def _closed(db: Db, user: str, what: str) -> Finding:
+def _denied(db: Db, user: str, what: str) -> Finding:
     return problem(
         "rights",
         f"the user {user} may not use {what} {db.schema} as workers and producers do",

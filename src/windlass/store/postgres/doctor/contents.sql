@@ -1,6 +1,6 @@
 -- name: examine_overdue
--- Finished jobs whose retention ended long ago, by history_counts and by the indexes on drop_at: how many, as far as
--- known, and since when at most.
+-- Finished jobs whose retention ended long ago, by history_counts and the indexes on drop_at: how many, if known, and for
+-- how long the oldest is overdue.
 SELECT sum(jobs)::bigint, max(:now - until) FROM (
     SELECT sum(jobs) AS jobs, (day + 1) * :day::bigint AS until FROM windlass.history_counts WHERE day >= 0
     GROUP BY day HAVING sum(jobs) > 0
@@ -11,13 +11,13 @@ SELECT sum(jobs)::bigint, max(:now - until) FROM (
 ) AS partition WHERE until < :now - :late::bigint
 
 -- name: examine_history_counts
--- Where history_counts and a recount of history differ.
-SELECT queue, status, sum(kept)::bigint, sum(counted)::bigint FROM (
-    SELECT queue, status, jobs AS kept, 0 AS counted FROM windlass.history_counts
+-- Queues and statuses for which history_counts and a recount of history differ.
+SELECT queue, status, sum(stored)::bigint, sum(counted)::bigint FROM (
+    SELECT queue, status, jobs AS stored, 0 AS counted FROM windlass.history_counts
     UNION ALL
     SELECT queue, status, 0, count(*) FROM windlass.history GROUP BY queue, status
 ) AS both_ways
-GROUP BY queue, status HAVING sum(kept) <> sum(counted) ORDER BY queue, status
+GROUP BY queue, status HAVING sum(stored) <> sum(counted) ORDER BY queue, status
 
 -- name: examine_hidden
 -- Pending jobs that no claim would find: below their watermark, or without one.
@@ -28,8 +28,8 @@ SELECT count(*) FROM windlass.jobs AS job WHERE stage = 'pending' AND status = '
 )
 
 -- name: examine_keys
--- The next keys: how many, the last of them, and those without a live job and without a window. A key and its job are
--- committed together.
+-- The next keys: how many, the last of them, and the orphaned ones, kept by no live job and no window. A key and its job
+-- are committed together.
 WITH portion AS MATERIALIZED (
     SELECT queue, hash, job, until FROM windlass.idempotency_keys
     WHERE (queue, hash) > (:queue::text, :hash::text) ORDER BY queue, hash LIMIT :limit::integer
@@ -55,8 +55,8 @@ SELECT number, name, breaking FROM windlass.schema ORDER BY number
 SELECT current_database()::text, current_user::text, has_database_privilege(current_database(), 'CREATE')
 
 -- name: examine_rights
--- Tables that this user lacks privileges on, and views, which are only read. Partitions of days are truncated too: one
--- name for all of them.
+-- Tables and views on which this user lacks privileges. Views are only read. Partitions of days are also truncated; they
+-- are reported as one.
 SELECT DISTINCT current_user::text, regexp_replace(relname::text, '_day_..$', '_day_*') AS name FROM pg_class
 WHERE relnamespace = to_regnamespace(:schema::text) AND relkind IN ('r', 'p', 'v') AND relname <> 'schema' AND NOT (
         has_any_column_privilege(oid, 'SELECT') AND (relkind = 'v' OR has_any_column_privilege(oid, 'INSERT')

@@ -1,4 +1,4 @@
-"""Run all checks, whatever the others found. Nothing is changed."""
+"""Run all checks, whatever the others found, and take the census of the jobs. Nothing is changed."""
 
 import asyncio
 from collections import Counter
@@ -40,13 +40,13 @@ from windlass.store.sql.schedules import all_schedules
 from windlass.store.sql.stats import recent
 
 MAX_COUNTED = 20_000
-"""Jobs counted per queue, per parked type, and of delayed ones: a check of millions must not take long."""
+"""Jobs counted per queue, per parked type, and of all delayed ones, so that a census of millions is quick."""
 MAX_RUNNERS = 1000
 
 
 async def take_census(db: Db) -> Census:
     """The census, in the caller's snapshot."""
-    counts = [await _pending(db), await _not_yet(db), await _parked(db)]
+    counts = [await _pending(db), await _delayed(db), await _parked(db)]
     late = await db.rows("census_late", {"limit": MAX_RUNNERS})
     newest, dead = (await db.rows("census_totals"))[0]
     return Census(
@@ -72,22 +72,22 @@ Counted = tuple[list[Waiting], bool]
 
 async def _pending(db: Db) -> Counted:
     rows = await db.rows("census_pending", {"limit": MAX_COUNTED})
-    of_queues: Counter[str] = Counter()
+    by_queue: Counter[str] = Counter()
     for queue, _, jobs in rows:
-        of_queues[queue] += jobs
+        by_queue[queue] += jobs
     waiting = [Waiting(queue=queue, type=type_, jobs=jobs, due=True) for queue, type_, jobs in rows]
-    return waiting, all(jobs < MAX_COUNTED for jobs in of_queues.values())
+    return waiting, all(jobs < MAX_COUNTED for jobs in by_queue.values())
 
 
-async def _not_yet(db: Db) -> Counted:
-    """Delayed jobs and retries, the first due ones first."""
+async def _delayed(db: Db) -> Counted:
+    """Delayed jobs and retries, by queue, type, and whether they are due."""
     rows = await db.rows("census_delayed", {"limit": MAX_COUNTED})
     waiting = [Waiting(queue=queue, type=type_, jobs=jobs, due=due) for queue, type_, due, jobs in rows]
     return waiting, sum(each.jobs for each in waiting) < MAX_COUNTED
 
 
 async def _parked(db: Db) -> Counted:
-    """One count per type."""
+    """Parked jobs, by type and queue."""
     waiting, complete, after = [], True, ""
     while rows := await db.rows("census_parked", {"after": after, "limit": MAX_COUNTED}):
         after = rows[0][0]
@@ -100,11 +100,11 @@ async def _parked(db: Db) -> Counted:
 
 MAX_TRIES = 30
 SECONDS_TO_CHECK = 20.0
-"""Time limit of a check; deep checks have none."""
+"""The time limit of a check; deep checks have none."""
 
 Check = Callable[[Db], AsyncIterator[Finding]]
 OF_POSTGRES = ("durability", "role", "vacuum")
-"""Checks of settings that YugabyteDB has only in name."""
+"""Checks of settings that have no effect on YugabyteDB."""
 
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
@@ -169,7 +169,7 @@ class Report:
         session: Session,
         seconds: float | None = SECONDS_TO_CHECK,
     ) -> bool:
-        """Run a check, again after a conflict; whether its findings are no problems."""
+        """Run a check, again after a conflict; returns whether it found neither a problem nor a warning."""
         if not session.alive:
             return False  # an earlier check reported the lost connection
         found = []
@@ -187,7 +187,7 @@ class Report:
         return all(each.level in (Level.OK, Level.NOTE) for each in found)
 
     async def count(self, db: Db, session: Session) -> Census | None:
-        """The census, in one snapshot."""
+        """Take the census, in one snapshot; None if that failed, which is added as a finding."""
         if not session.alive:
             return None
         for left in reversed(range(MAX_TRIES)):
@@ -205,7 +205,6 @@ class Report:
         return None
 
     def _trouble(self, name: str, error: Exception) -> Finding:
-        said = translate(error, self._shown)
-        return problem(
-            name, f"could not be checked: {said}", "if no other finding explains that, look at the server's log"
-        )
+        translated = translate(error, self._shown)
+        advice = "if no other finding explains that, look at the server's log"
+        return problem(name, f"could not be checked: {translated}", advice)

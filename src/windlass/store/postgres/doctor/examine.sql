@@ -1,5 +1,5 @@
 -- name: census_late
--- Runners whose leases lapsed or are missing, and how many jobs each holds.
+-- Runners with a lapsed lease, or with jobs but no lease, and how many jobs each holds.
 SELECT late.runner, (SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = late.runner) FROM (
     SELECT runner FROM windlass.leases WHERE expires_at <= :now /*yugabyte - :skew */
     UNION
@@ -25,16 +25,16 @@ SELECT name FROM windlass.queues WHERE paused AND (paused_until IS NULL OR pause
 
 -- name: census_pending
 -- Pending jobs by queue and type, among the first :limit of each sort priority.
-SELECT place.queue, head.type, count(*) FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+SELECT watermark.queue, head.type, count(*) FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
     SELECT type FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-    AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+    AND rank >= watermark.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT :limit
 ) AS head
-GROUP BY place.queue, head.type ORDER BY place.queue, head.type
+GROUP BY watermark.queue, head.type ORDER BY watermark.queue, head.type
 
 -- name: census_delayed
--- Delayed jobs by queue and type, and whether they are due, among the first :limit.
+-- Delayed jobs by queue, type, and whether they are due, among the first :limit.
 SELECT queue, type, run_at <= :now, count(*) FROM (
     SELECT queue, type, run_at FROM windlass.jobs
     WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT min(due) FROM windlass.due_watermark)

@@ -15,7 +15,7 @@ SELECT (
 ), (SELECT coalesce(sum(jobs), 0)::bigint FROM windlass.history_counts WHERE status = 'dead')
 
 -- replaces: census_delayed
--- Delayed jobs by queue and type, and whether they are due, among the first :limit of all buckets.
+-- Delayed jobs by queue, type, and whether they are due, among the first :limit of all buckets.
 SELECT queue, type, run_at <= :now, count(*) FROM (
     SELECT head.queue, head.type, head.run_at FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
         SELECT queue, type, run_at, id FROM windlass.jobs

@@ -1,4 +1,4 @@
-"""The server: version, durability, connections, notices, and what keeps dead rows."""
+"""Checks of the server: version, durability, connections, notifications, and what keeps dead rows."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 3.0
 FULL = 0.5
 HELD_BACK: Micros = 300 * SECOND
 OLD_SNAPSHOT = 1_000_000
-"""Transactions since the xmin of a replication slot, which has no clock."""
+"""Transactions since the xmin of a replication slot, whose age in seconds is unknown."""
 MANY_DEAD = 100_000
 DEAD_FOR_EACH_LIVE = 5
 CROWDED = 0.8
@@ -76,10 +76,10 @@ async def check_durability(db: Db) -> AsyncIterator[Finding]:
 def _weaknesses(fsync: str, full_pages: str, commit: str) -> list[Finding]:
     found = []
     if fsync == "off":
-        says = "fsync = off: a power cut or a crash of the machine may destroy the whole database, not just lose jobs"
+        says = "fsync = off: a power cut or a crash of the machine may destroy the whole database, not only lose jobs"
         found.append(problem("durability", says, "set fsync = on and reload the server; make a new back-up"))
     if full_pages == "off":
-        says = "full_page_writes = off: a power cut may leave half-written pages, which no recovery mends"
+        says = "full_page_writes = off: a power cut may leave half-written pages, which recovery cannot repair"
         advice = "set full_page_writes = on, unless the file system itself never tears a page (ZFS)"
         found.append(warning("durability", says, advice))
     if commit == "off":
@@ -97,7 +97,7 @@ async def check_role(db: Db) -> AsyncIterator[Finding]:
     if settings["standby"]:
         yield problem(
             "role",
-            "this server is a standby: it can be read, and no job can be enqueued or run",
+            "this server is a standby: it can only be read, so no job can be enqueued or run",
             "name the primary in the address, or all hosts with target_session_attrs=read-write",
         )
     elif settings["read_only"] == "on":
@@ -107,35 +107,35 @@ async def check_role(db: Db) -> AsyncIterator[Finding]:
             "ALTER ROLE or ALTER DATABASE … SET default_transaction_read_only = off",
         )
     else:
-        yield ok("role", "the server takes writes")
+        yield ok("role", "the server accepts writes")
 
 
 async def check_connections(db: Db) -> AsyncIterator[Finding]:
-    """Connections in use, against the maximum."""
+    """How many of the server's connections are in use."""
     used, ours, most = (await db.rows("examine_connections"))[0]
     says = f"{used} of {most} connections are in use, {ours} of them by Windlass"
     if used >= CROWDED * most:
         yield warning(
             "connections",
-            f"{says}: soon the server refuses connections",
-            "raise max_connections, put PgBouncer in between, or run fewer worker processes",
+            f"{says}: soon the server will refuse connections",
+            "raise max_connections, use PgBouncer, or run fewer worker processes",
         )
     else:
         yield ok("connections", says)
 
 
 async def check_notices(address: Address, session: Session) -> AsyncIterator[Finding]:
-    """Listen on a second connection, as a supervisor does, and notify it."""
+    """Whether notifications arrive: listen on a second connection, as a supervisor does, and notify it."""
     if session.pooled:
         yield note(
             "pooler",
-            "there is a pooler in between; Windlass leaves nothing on its connections (transaction mode will do)",
+            "there is a pooler; Windlass leaves no state on its connections (transaction mode is enough)",
             "a direct address for the workers is faster: statements are prepared once, and notifications arrive",
         )
-        yield note("wake-up", "no notification arrives through a pooler: idle workers look from time to time")
+        yield note("wake-up", "no notification arrives through a pooler: idle workers poll")
         return
     if not address.notify:
-        yield note("wake-up", f"{why_no_hints(address)}: idle workers look from time to time")
+        yield note("wake-up", f"{why_no_hints(address)}: idle workers poll")
         return
     if await session.connection.fetchval("SELECT pg_is_in_recovery()"):
         yield note("wake-up", "a standby passes on no notifications")
@@ -143,7 +143,7 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
     if address.profile.name and not await can_notify(session):
         yield warning(
             "wake-up",
-            f"{NOT_ACCEPTED}: idle workers look from time to time",
+            f"{NOT_ACCEPTED}: idle workers poll",
             "set the flag ysql_yb_enable_listen_notify=true (v2025.2.3 or newer), or remove ?notify=on",
         )
         return
@@ -152,8 +152,8 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
     else:
         yield warning(
             "wake-up",
-            f"a notification did not arrive within {PATIENCE_SECONDS:g} s: idle workers look from time to time",
-            "something between here and the server swallows it: write ?notify=off, or name the server itself",
+            f"a notification did not arrive within {PATIENCE_SECONDS:g} s: idle workers poll",
+            "something between here and the server drops it: write ?notify=off, or use the server's own address",
         )
     used = await session.connection.fetchval("SELECT pg_notification_queue_usage()")
     if used > FULL:
@@ -165,25 +165,25 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
 
 
 async def _arrives(address: Address, session: Session) -> bool:
-    channel, heard = f"windlass_doctor_{secrets.token_hex(8)}", asyncio.Event()
+    channel, arrived = f"windlass_doctor_{secrets.token_hex(8)}", asyncio.Event()
 
     def on_notification(*_: Any) -> None:
-        heard.set()
+        arrived.set()
 
     listening = await connect(address.dsn, CONNECT_SECONDS, pooled=False)
     try:
         await listening.connection.add_listener(channel, on_notification)
-        await session.connection.fetchval("SELECT pg_notify($1, 'heard?')", channel)
+        await session.connection.fetchval("SELECT pg_notify($1, 'test')", channel)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(heard.wait(), PATIENCE_SECONDS)
+            await asyncio.wait_for(arrived.wait(), PATIENCE_SECONDS)
         await listening.connection.remove_listener(channel, on_notification)
     finally:
         await listening.close()
-    return heard.is_set()
+    return arrived.is_set()
 
 
 async def check_snapshots(db: Db, limit: Micros = HELD_BACK) -> AsyncIterator[Finding]:
-    """Old snapshots hold back vacuum: dead rows pile up, and claims get slow."""
+    """What holds vacuum back, so that dead rows pile up and claims get slow: old snapshots."""
     fine = True
     for kind, name, age, query in await db.rows("examine_snapshots", {"limit": limit, "old": OLD_SNAPSHOT}):
         fine = False
@@ -192,7 +192,7 @@ async def check_snapshots(db: Db, limit: Micros = HELD_BACK) -> AsyncIterator[Fi
     if not sees:
         advice = f"to see them: GRANT pg_read_all_stats TO {user}"
         yield note(
-            "vacuum", "transactions of other users are hidden from this one: one of them may hold vacuum back", advice
+            "vacuum", "this user cannot see the transactions of others, one of which may hold vacuum back", advice
         )
     elif fine:
         yield ok("vacuum", f"nothing older than {show_duration(limit)} holds it back")
@@ -216,7 +216,7 @@ def _holder(kind: str, name: str, age: Micros | None, query: str | None) -> Find
     return warning(
         "vacuum",
         f"process {name} has had a transaction open {since} and holds vacuum back; its last statement: {query}",
-        f"end it, or SELECT pg_terminate_backend({pid}); idle_in_transaction_session_timeout ends such by itself",
+        f"end it, or SELECT pg_terminate_backend({pid}); idle_in_transaction_session_timeout ends idle ones",
     )
 
 
@@ -226,7 +226,7 @@ async def check_dead_rows(db: Db) -> AsyncIterator[Finding]:
     if not enabled:
         yield warning(
             "vacuum",
-            "autovacuum does not run (autovacuum or track_counts is off): every job leaves dead rows that stay",
+            "autovacuum does not run (autovacuum or track_counts is off): every job leaves dead rows, which stay",
             "set autovacuum = on and track_counts = on, and reload the server",
         )
     fine = True
@@ -234,11 +234,11 @@ async def check_dead_rows(db: Db) -> AsyncIterator[Finding]:
     for table, live, dead, cleaned in tables:
         if dead >= MANY_DEAD and dead > DEAD_FOR_EACH_LIVE * live:
             fine = False
-            when = "never cleaned yet" if cleaned is None else f"last cleaned {show_duration(cleaned)} ago"
+            when = "never vacuumed" if cleaned is None else f"last vacuumed {show_duration(cleaned)} ago"
             yield warning(
                 "vacuum",
                 f"{db.schema}.{table} has {dead:,} dead rows beside {live:,} live ones, {when}",
-                f"see what holds vacuum back; else VACUUM {db.schema}.{table}, and give autovacuum more workers",
+                f"end what holds vacuum back; otherwise VACUUM {db.schema}.{table}, and add autovacuum workers",
             )
     if fine:
         yield ok("vacuum", f"{sum(row[2] for row in tables):,} dead rows in the tables that change with every job")

@@ -15,8 +15,8 @@ SELECT (SELECT sum(numbackends)::bigint FROM pg_stat_database),
     current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
 
 -- name: examine_snapshots
--- What holds back vacuum, and for how long: open transactions of this database or of a standby's feedback, prepared
--- transactions, and replication slots, which have no clock.
+-- What holds vacuum back, and for how long: open transactions of this database or of a standby's feedback, prepared
+-- transactions, and replication slots, whose age in seconds is unknown.
 SELECT 'session', concat(pid, ' (', concat_ws(', ', usename, nullif(application_name, ''), client_addr::text, state), ')'),
     (extract(epoch FROM clock_timestamp() - xact_start) * 1000000)::bigint,
     left(regexp_replace(query, '\s+', ' ', 'g'), 80)
@@ -41,7 +41,7 @@ SELECT current_user::text, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE
 SELECT current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean
 
 -- name: examine_dead_rows
--- Live and dead rows of the hot tables, by the statistics, and how long ago they were vacuumed.
+-- Live and dead rows of the tables that change with every job, by the statistics, and how long ago they were vacuumed.
 SELECT relname::text, n_live_tup, n_dead_tup,
     (extract(epoch FROM clock_timestamp() - greatest(last_autovacuum, last_vacuum)) * 1000000)::bigint
 FROM pg_stat_user_tables

@@ -1,1 +1,1 @@
-"""Which pending jobs may run: keys, rates, quotas, fairness, and where claims begin."""
+"""Concurrency keys, idempotency keys, rates, quotas, fairness, and the watermarks at which claims begin."""

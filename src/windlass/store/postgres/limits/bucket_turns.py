@@ -1,13 +1,13 @@
-"""Turns of claims where jobs are in buckets.
+"""The order of claims if jobs are in buckets.
 
-A claim locks a row of its queue, so that it takes the best jobs of all buckets while others wait: jobs are taken in
-their order, one claim at a time. A loose claim locks some buckets, and takes the best of those: several run at once,
-and jobs of different buckets may be taken out of order. Without its lock after a bounded time, a claim goes ahead all
-the same: the holder may be a process that was stopped.
+A claim locks a row of its queue while other claims wait: so jobs are taken in order from all buckets, one claim at a
+time. A loose claim locks some buckets and takes their best jobs: several loose claims run at once, and jobs of
+different buckets may be taken out of order. A claim that does not get its lock within a bounded time goes ahead
+without it, because the holder may be a process that was stopped.
 
-Jobs are not locked before they are taken: that would be a round trip to a tablet for each. A job that a caller's
-transaction holds would stop its queue, so a claim that waited for one is repeated with care, and those after it are
-careful for a while: they lock each job that they take, and pass over those that are held.
+Jobs are not locked before they are taken, which would cost a round trip to a tablet for each. But then one job that a
+caller's transaction has locked would block its queue. So a claim that waited for such a job is repeated as a careful
+one, and so are those after it for a while: a careful claim locks each job first, and skips those that are locked.
 """
 
 import asyncio
@@ -28,26 +28,26 @@ MAX_PAUSE_SECONDS = 0.02
 PARALLEL = 4
 """A loose claim locks 1/4 of the buckets."""
 CAREFUL: Micros = 30 * SECOND
-"""How long claims lock each job, after one that waited for a job or got no answer."""
+"""How long claims are careful after one that waited for a locked job, or got no answer."""
 SPARE = 100
-"""How many held jobs a careful claim passes over."""
+"""A careful claim can skip this many locked jobs."""
 
 Values = dict[str, Any]
 Claim = Callable[[Values], Awaitable[list[Any]]]
 
 
 class BucketTurns:
-    """The turns of one process."""
+    """Makes the claims of one process wait for those of others."""
 
     def __init__(self, server: Server) -> None:
         self.loose = server.address.loose
         self._server = server
         self._careful_until: Micros = 0
         self.waited: Micros = 0
-        """How long the last claim waited for others."""
+        """How long the last claim waited for other claims."""
 
     async def take(self, claim: Claim, values: Values) -> list[Any]:
-        """The rows of a claim that had its turn; a loose one that comes short asks for every free bucket."""
+        """Claim in turn; returns the rows. A loose claim that gets too few jobs then locks every free bucket."""
         self.waited = 0
         rows = await self._take(claim, values, wide=not self.loose)
         head, short = _head(rows), values["limit"] - len(rows) + 1
@@ -57,7 +57,7 @@ class BucketTurns:
         return rows
 
     async def _take(self, claim: Claim, values: Values, *, wide: bool) -> list[Any]:
-        """Claim until no other claim is in the way; the last try goes ahead in any case."""
+        """Claim, again while other claims hold the locks; the last try goes ahead without them."""
         rows: list[Any] = []
         for attempt in range(MAX_TURNS + 1):
             began, waited = since_boot(), self.waited
@@ -73,12 +73,12 @@ class BucketTurns:
         return rows
 
     async def _claim(self, claim: Claim, values: Values) -> list[Any]:
-        """Passes over jobs that a transaction holds, once one was in the way."""
+        """Claim once; after a wait for a locked job, again as a careful claim."""
         if (began := since_boot()) >= self._careful_until:
             try:
                 return await claim({**values, "careful": False, "window": values["limit"]})
             except StoreUnavailable as error:
-                # Without an answer too: a cancel request may not reach the server, as behind a load balancer.
+                # Careful after no answer too: behind a load balancer, a cancel request may not reach the server.
                 failed = since_boot()
                 self._careful_until = failed + CAREFUL
                 if not isinstance(error, RowsHeld):
@@ -98,10 +98,10 @@ class BucketTurns:
 
 
 def _head(rows: Sequence[Any]) -> Any:
-    """The row about the claim."""
+    """The one row that is about the claim, not about a job."""
     return next(row for row in rows if row["id"] is None)
 
 
 async def pause(attempt: int) -> None:
-    """A moment, longer at each attempt, with jitter."""
+    """Wait before the next try: longer at each attempt, with jitter."""
     await asyncio.sleep(random.uniform(0, min(MAX_PAUSE_SECONDS, PAUSE_SECONDS * (attempt + 1))))

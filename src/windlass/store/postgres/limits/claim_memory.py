@@ -1,11 +1,11 @@
-"""What a process remembers of limited queues between its claims: only a cache."""
+"""What a process remembers of limited queues between its claims. Only a cache."""
 
 from windlass.store.postgres.limits.cursors import Cursors
 from windlass.store.postgres.limits.fairness import FairTurns
 
 
 class ClaimMemory:
-    """Cursors, fair turns, and upper bounds of what runners hold."""
+    """By queue: the cursors, the fair turns, and upper bounds of how many jobs runners hold."""
 
     def __init__(self) -> None:
         self._cursors: dict[str, Cursors] = {}
@@ -26,11 +26,11 @@ class ClaimMemory:
         return self._oldest.get((queue, runner), 0)
 
     def holds(self, queue: str, runner: str) -> int | None:
-        """An upper bound: what was counted, and all that was claimed since."""
+        """An upper bound of how many jobs the runner holds: the last count, and all that was claimed since."""
         return self._held.get((queue, runner))
 
     def note_held(self, queue: str, runner: str, held: int, oldest: int) -> None:
-        """A count. Claim numbers only grow."""
+        """Record a count of what the runner holds, and its lowest claim number with jobs."""
         self._oldest = {at: n for at, n in self._oldest.items() if at[1] == runner}
         self._oldest[queue, runner] = oldest
         self._held[queue, runner] = held
@@ -41,5 +41,5 @@ class ClaimMemory:
             self._held[queue, runner] += jobs
 
     def doubt(self, queue: str, runner: str) -> None:
-        """The outcome of a claim is unknown: count again."""
+        """Forget the count, because the outcome of a claim is unknown."""
         self._held.pop((queue, runner), None)

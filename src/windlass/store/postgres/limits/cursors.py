@@ -1,7 +1,7 @@
-"""Cursors of a limited queue: how far the claims of this process have come per priority and tenant queue.
+"""Cursors of a limited queue: how far the claims of this process have come, per priority and tenant queue.
 
-As for plain claims: dead entries are stepped over once. A statement that puts a job back invalidates the cursors, and
-from time to time, within a small share of the time, a claim begins at the watermarks.
+Thanks to them, each dead index entry is read only once. A statement that puts a job back invalidates the cursors; and
+from time to time, within a small share of the time, a claim begins at the watermarks (see Claims in verbs/claim.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A locked pending job that may run next."""
 
     place: str
-    """Where its row is: its ctid, or its id."""
+    """How the claim finds the row again: by its ctid or, in buckets, by its id."""
     id: JobId
     sort_priority: int
     rank: Micros
@@ -36,7 +36,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Cursors:
-    """Of one queue."""
+    """The cursors of one queue."""
 
     def __init__(self) -> None:
         self._seen: dict[Place, Seen] = {}
@@ -45,32 +45,32 @@ class Cursors:
         self.from_watermark = False
 
     def begin(self, returns: int) -> None:
-        """A claim begins; `returns` counts the jobs put back in this queue."""
+        """Prepare for a claim; `returns` is the queue's count of jobs that were put back."""
         if returns != self._returns or len(self._seen) > MAX_SEEN:
             self._seen.clear()
             self._returns = returns
         self.from_watermark = self._rescans.due()
 
     def may_sweep(self) -> bool:
-        """Whether a claim that came short may look from the watermarks on as well."""
+        """Whether a claim that got too few jobs may search from the watermarks as well."""
         if self.from_watermark:
             return False
         self.from_watermark = self._rescans.may_run()
         return self.from_watermark
 
     def end(self, taken: Iterable[Any], *, fair: bool, flowing: bool) -> None:
-        """The claim took these: the next ones are behind them."""
+        """Advance the cursors past the jobs that a claim took."""
         self._rescans.flowing = flowing
         if self.from_watermark:
             self._rescans.done()
-            # A claim that ends before its search has not begun here.
+            # Reset, for a claim that ends before it searches.
             self.from_watermark = False
         for job in taken:
             place, seen = (job["sort_priority"], job["tenant_queue"] if fair else None), (job["rank"], job["id"])
             self._seen[place] = max(self._seen.get(place, seen), seen)
 
     def starts(self, places: Sequence[tuple[Place, Micros]]) -> list[Seen]:
-        """Where to begin at each priority, given the watermarks."""
+        """Where to begin at each priority or tenant queue, given the watermarks."""
         if self.from_watermark:
             return [(watermark, NOWHERE) for _, watermark in places]
         return [max(self._seen.get(place, (watermark, NOWHERE)), (watermark, NOWHERE)) for place, watermark in places]

@@ -14,15 +14,15 @@ from windlass.store.postgres.limits.cursors import Candidate, Cursors
 from windlass.store.postgres.limits.throttle import Throttle
 
 MAX_LISTED = 200
-"""Tenants listed by one claim; the next claim goes on from there."""
+"""Tenants listed by one claim; the next claim continues after the last of them."""
 NEXT = "\x01"
-"""A name with this suffix is the next possible name: no name contains a zero byte."""
+"""A tenant's name with this suffix is the next possible name, because no name has a zero byte."""
 BEYOND = "\x7f"
-"""Above every name."""
+"""A bound above every name."""
 
 
 class Search(msgspec.Struct, frozen=True):
-    """A search for pending jobs of some types in a queue, from the watermarks on."""
+    """A search for pending jobs of some types in a queue; `places` has its priorities with their watermarks."""
 
     queue: str
     types: Sequence[str]
@@ -36,23 +36,23 @@ _rank = itemgetter("rank", "id")
 
 
 class _Round(msgspec.Struct):
-    """The turns at one sort priority, and the tenants listed last."""
+    """The fairness state at one sort priority, and the tenants that were listed last."""
 
     state: FairState = msgspec.field(default_factory=FairState)
     listed: list[str] = []
     after: str = ""
-    """The last tenant listed; empty: all."""
+    """The last tenant listed; empty: all were."""
     emptied: set[str] = set()
-    """Listed tenants that had too few jobs since."""
+    """Listed tenants that have since had fewer jobs than they were asked for."""
     throttle: Throttle = msgspec.field(default_factory=Throttle)
     asked: set[str] = set()
     """Tenants that the current claim has asked for jobs."""
     with_jobs: set[str] = set()
-    """Asked tenants that may have more jobs."""
+    """Those of the asked tenants that may have more jobs."""
 
 
 class FairTurns:
-    """The fair turns of one queue, for the claims of this process: only a cache."""
+    """The fairness states of one queue, for the claims of this process. Only a cache."""
 
     def __init__(self) -> None:
         self._rounds: dict[int, _Round] = defaultdict(_Round)
@@ -60,14 +60,14 @@ class FairTurns:
     async def candidates(
         self, db: Db, search: Search, cursors: Cursors, jobs: int, trip: Micros = 0
     ) -> list[Candidate]:
-        """The next candidates, locked: by priority, then by turn; `trip` is the time of a small statement."""
+        """Lock the next candidates, by priority, then in turn; `trip` is the duration of a small statement."""
         rows = await self._next(db, search, cursors, jobs, None, trip)
         return [Candidate(*row) for row in rows]
 
     async def claim(
         self, db: Db, search: Search, cursors: Cursors, jobs: int, claim: ClaimKey, trip: Micros = 0
     ) -> list[Any]:
-        """The same jobs, claimed."""
+        """Claim the jobs that `candidates` would lock; returns their rows."""
         return await self._next(db, search, cursors, jobs, claim, trip)
 
     async def _next(
@@ -84,7 +84,7 @@ class FairTurns:
         return found
 
     def after_claim(self, taken: Iterable[Any], weights: Mapping[str, float]) -> None:
-        """Account for claimed jobs."""
+        """Advance the fairness states by the claimed jobs."""
         tenant_queues: dict[int, Counter[str]] = defaultdict(Counter)
         for job in taken:
             if job["tenant_queue"] is not None:
@@ -96,7 +96,7 @@ class FairTurns:
 
 
 async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Any]:
-    """Take jobs tenant by tenant, by their weights; a tenant without more leaves its share to others."""
+    """Take jobs of these tenants in turn, by their weights; a tenant without more leaves its share to the others."""
     weights, with_jobs = at.search.weights, set(waiting)
     found: list[Any] = []
     taken = Counter[str]()
@@ -128,13 +128,13 @@ class _At(msgspec.Struct, frozen=True):
     watermark: Micros
     trip: Micros
     claim: ClaimKey | None
-    """Claim the jobs; None: only lock them."""
+    """The claim that takes the jobs; None: only lock them."""
 
     async def next_of(self, wanted: Mapping[str, int], before: Mapping[str, int]) -> dict[str, deque[Any]]:
         """The next jobs of each tenant."""
         if self.claim is not None:
             return await self._claimed(wanted)
-        # Candidates found before are locked by this claim, so they are found again.
+        # This claim has locked the candidates found before, so it finds them again.
         counts = {tenant_queue: jobs + before[tenant_queue] for tenant_queue, jobs in wanted.items()}
         found = await self._ask("tenant_candidates", counts)
         if short := self._short(counts, found):
@@ -153,7 +153,7 @@ class _At(msgspec.Struct, frozen=True):
         return found
 
     def _short(self, wanted: Mapping[str, int], found: Mapping[str, deque[Any]]) -> dict[str, int]:
-        """How many jobs of which tenants are missing, if a search from the watermarks may find them."""
+        """How many jobs of which tenants are missing, if they may now be searched from the watermarks."""
         missing = {tenant_queue: jobs - len(found.get(tenant_queue, ())) for tenant_queue, jobs in wanted.items()}
         short = {tenant_queue: jobs for tenant_queue, jobs in missing.items() if jobs}
         return short if short and self.cursors.may_sweep() else {}
@@ -174,20 +174,22 @@ class _At(msgspec.Struct, frozen=True):
         if self.claim is not None:
             values["runner"], values["claim"] = self.claim
         found: dict[str, deque[Any]] = defaultdict(deque)
-        # What an UPDATE returns has no order.
+        # The rows of UPDATE … RETURNING have no order.
         for row in sorted(await self.db.rows(statement, values), key=_rank):
             found[row["tenant_queue"] or ""].append(row)
         return found
 
 
 async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
-    """Tenants with pending jobs; if there are too many, some, and the next claim goes on from there.
+    """Tenants with pending jobs; if there are too many, some of them, and the next claim continues after those.
 
-    While the last list is complete, only the gaps between its tenants are searched: a tenant's own entries begin with
-    those of its running and ended jobs, and a claim finds out which of them has no more.
+    While the last list is complete, only the gaps between its tenants are searched: the index entries of a tenant
+    begin with those of its running and ended jobs, and the claim itself finds out which listed tenants have no more
+    jobs.
 
-    With an old snapshot a list scans all dead entries: then the last list is used for a while, unless it left tenants
-    out and its own have no more jobs. That the server is far away or busy is no reason: a new tenant would wait.
+    While an old snapshot is held, listing scans all dead entries: then the last list is used again for a while,
+    unless it was incomplete and its tenants have no more jobs. The time of a round trip to the server does not count
+    for that, because a new tenant would have to wait.
     """
     used_up = turn.after and turn.asked.issuperset(turn.listed)
     if not turn.throttle.may_run() and not used_up:
@@ -200,7 +202,7 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
 
 
 async def _with_others(turn: _Round, at: _At, most: int) -> list[str]:
-    """The tenants of a complete list that have more jobs, and all others; none where those are too many to list."""
+    """The tenants of a complete list that have more jobs, and all new ones; empty if too many, or unknown."""
     known = sorted(set(turn.listed) - turn.emptied)
     if turn.after or not known or len(known) >= most:
         return []
@@ -220,7 +222,7 @@ async def _with_others(turn: _Round, at: _At, most: int) -> list[str]:
 
 
 async def _whole(turn: _Round, at: _At, most: int) -> list[str]:
-    """List from where the last list ended, to the end and on from the start."""
+    """List tenants after the last listed one, wrapping round at the end."""
     start = turn.after + NEXT if turn.after else ""
     listed = await _tenants(at, start, most)
     wrapped = bool(start) and len(listed) < most
@@ -230,17 +232,17 @@ async def _whole(turn: _Round, at: _At, most: int) -> list[str]:
         ]
     turn.listed, turn.after = listed, listed[-1] if len(listed) == most else ""
     ends, found = turn.state.ends, set(listed)
-    # A tenant that should be listed and is not has no pending jobs.
+    # A known tenant that the list covers but does not have has no pending jobs: forget it.
     turn.state.ends = {
         tenant_queue: end
         for tenant_queue, end in ends.items()
-        if tenant_queue in found or not _lies_between(tenant_queue, start, turn.after, wrapped=wrapped)
+        if tenant_queue in found or not _is_covered(tenant_queue, start, turn.after, wrapped=wrapped)
     }
     return listed
 
 
-def _lies_between(tenant_queue: str, start: str, last: str, *, wrapped: bool) -> bool:
-    """Whether a list from `start` to `last`, or to the end without a last, covers this one."""
+def _is_covered(tenant_queue: str, start: str, last: str, *, wrapped: bool) -> bool:
+    """Whether a list from `start` to `last`, or to the end if `last` is empty, covers this tenant queue."""
     if not last:
         return True
     return tenant_queue >= start or tenant_queue <= last if wrapped else start <= tenant_queue <= last

@@ -46,7 +46,7 @@ WITH moment AS MATERIALIZED (
 SELECT * FROM taken
 
 -- name: tenants
--- Tenants with pending jobs at one priority of a fair queue, from one on, from tenant to tenant in the index.
+-- Tenants with pending jobs at one priority of a fair queue, from :from on: one seek each in the index.
 WITH RECURSIVE waiting (tenant_queue, n) AS (
     (
         SELECT tenant_queue, 1 FROM windlass.jobs
@@ -68,8 +68,8 @@ WITH RECURSIVE waiting (tenant_queue, n) AS (
 SELECT tenant_queue FROM waiting WHERE tenant_queue IS NOT NULL
 
 -- name: other_tenants
--- Tenants with pending jobs at one priority of a fair queue, other than those known to have some: in each gap between
--- two known ones, from tenant to tenant in the index. A known one's entries are not read, of which most are dead.
+-- Tenants with pending jobs at one priority of a fair queue, except those known to have some: one seek each in the gaps
+-- between known ones, whose own entries, most of them dead, are not read.
 WITH RECURSIVE waiting (tenant_queue, until) AS (
     SELECT first.tenant_queue, gap.until FROM unnest(:starts::text[], :ends::text[]) AS gap (start, until)
     CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
-"""Idempotency keys: one row per key that is held."""
+"""Idempotency keys: one row for each held key."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -16,9 +16,10 @@ async def claim_keys(
 ) -> dict[KeyRef, Holder]:
     """Take each key that is free; returns the holders of the others.
 
-    A key may be freed between the try and the read: then it is tried again. The status of a holder is returned only
-    where it may have to give way, and only if it is not locked: it is locked from then on. A job that is retried
-    takes over its `own` window; one that is enqueued again conflicts with it.
+    If a key is freed between the try and the read, it is tried again. The holders of the keys `giving_way` may have
+    to be replaced: they are locked, and their status is returned, unless another transaction has locked them. With
+    `own`, a job may take a key whose window it has itself, as a retry does; a repeated enqueue conflicts with that
+    window.
     """
     held: dict[KeyRef, JobId] = {}
     open_ = dict(wanted)
@@ -35,7 +36,7 @@ async def claim_keys(
             held |= await _holders(db, "key_holders", [place for place in open_ if place not in giving_way])
             open_ = {place: job for place, job in open_.items() if place not in held}
     if open_:
-        raise StoreUnavailable(f"{len(open_)} idempotency keys change hands faster than they can be taken")
+        raise StoreUnavailable(f"{len(open_)} idempotency keys change their holders faster than they can be taken")
     waiting = await _lock(db, [held[place] for place in giving_way if place in held])
     return {place: Holder(job, waiting.get(job)) for place, job in held.items()}
 
@@ -60,7 +61,7 @@ async def hand_over(db: Db, taken: Mapping[KeyRef, JobId]) -> None:
 
 
 async def give_up(db: Db, taken: Mapping[KeyRef, JobId]) -> None:
-    """Release keys that were taken in this transaction."""
+    """Free keys that were taken in this transaction."""
     await db.run("release_keys", _columns(taken))
 
 
@@ -72,7 +73,7 @@ async def take(db: Db, queue: str, key: str, job: JobId) -> JobId | None:
 
 
 async def release(db: Db, ended: Iterable[Keyed]) -> None:
-    """Release the keys of ended jobs, at once or after their windows."""
+    """Free the keys of finished jobs, at once or after their windows."""
     keyed = [(key_ref(job.queue, job.key), job) for job in ended if job.key is not None]
     freed = {place: job.id for place, job in keyed if not job.window}
     kept = {place: job for place, job in keyed if job.window}
@@ -84,7 +85,7 @@ async def release(db: Db, ended: Iterable[Keyed]) -> None:
 
 
 def _columns(taken: Mapping[KeyRef, JobId]) -> dict[str, list[str]]:
-    """Sorted, to avoid deadlocks."""
+    """The keys and jobs as columns, sorted, to avoid deadlocks."""
     places = sorted(taken)
     return {
         "queues": [queue for queue, _ in places],

@@ -1,12 +1,12 @@
 """Admission of jobs that wait for a concurrency key.
 
-A due job with a key waits until a slot of its key is free. A statement that makes a job wait, or frees a key slot,
-adds a dirty key, and locks and counts nothing. Dirty keys are processed by one transaction per queue at a time: it
-locks the queue's row, and counts the key slots in a later statement, because a snapshot that is older than the lock
-does not show what the previous one gave away.
+A due job with a key waits until a key slot is free. A statement that makes a job wait, or frees a key slot, adds a
+dirty key, but locks and counts nothing. Dirty keys are processed by one transaction per queue at a time: it locks the
+queue's row and then, in a later statement, counts the key slots, because a snapshot from before the lock does not
+show the key slots that the previous transaction assigned.
 
 Processed dirty keys are dead rows, which stay while an old snapshot is held. But each has the id of its transaction:
-a process that has seen all of them looks only at those of transactions that had not ended then.
+a process that has seen all of them then reads only those of transactions that had not ended.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,29 +25,30 @@ from windlass.store.postgres.limits.throttle import MAX_PAUSE
 from windlass.store.records import Transition
 
 MAX_DIRTY_KEYS = 500
-"""Processed by one statement."""
+"""Dirty keys processed by one statement."""
 MAX_ADMITTED_PER_KEY = 100
-"""Admitted by one statement."""
-WHOLE_EVERY: Micros = 60 * SECOND
+"""Jobs of one key admitted by one statement."""
+FULL_READ_EVERY: Micros = 60 * SECOND
+"""How often all dirty keys are read, whatever was seen before."""
 MIN_PAUSE: Micros = SECOND // 50
-"""How often a process that has enough to do admits others: batches cost less."""
+"""The pause between admissions by a process that has other jobs to run: batches cost less."""
 SHARE = 50
-"""At most 1/50 of the time each is spent on looking at all dirty keys and on sweeps."""
+"""Reading all dirty keys, and sweeps, take at most 1/50 of the time each."""
 _UNIQUE_VIOLATION = "23505"
 _TRIES = 3
 
 
 class KeyQueues:
-    """What one process has seen of the dirty keys. Any number of processes may admit at the same time."""
+    """Which dirty keys one process has seen. Several processes may admit at the same time."""
 
     def __init__(self) -> None:
         self._since: dict[str, int] = {}
         self._rest = 0
-        """The same for all other queues."""
+        """The first transaction whose dirty keys in any other queue may not have been seen."""
         self._whole_at: Micros = 0
         self._admitted_at: Micros = 0
         self.dirty: set[str] = set()
-        """Queues with dirty keys that were seen and not processed."""
+        """Queues with dirty keys that were seen but not processed."""
 
     def due(self, *, idle: bool) -> bool:
         """Whether to admit now."""
@@ -58,14 +59,15 @@ class KeyQueues:
         return min((self._since.get(queue, self._rest) for queue in queues), default=0)
 
     def note(self, queues: Iterable[str], marked: Collection[str], behind: int) -> None:
-        """Dirty keys were seen in these queues only: the others have none of transactions before `behind`."""
+        """Record a read of the dirty keys of `queues`: those not in `marked` have none of transactions before
+        `behind`."""
         self.dirty.update(marked)
         for queue in queues:
             if queue not in marked:
                 self._since[queue] = behind
 
     async def admit_dirty(self, access: Access) -> int:
-        """Admit in every queue; returns how many. From time to time as if nothing had been seen before."""
+        """Admit jobs in every queue; returns how many. Every FULL_READ_EVERY, reads all dirty keys."""
         began = since_boot()
         if whole := began >= self._whole_at:
             self._since, self._rest = {}, 0
@@ -77,11 +79,11 @@ class KeyQueues:
         jobs = await self.admit(access)
         if whole:
             ended = since_boot()
-            self._whole_at = ended + max(WHOLE_EVERY, min(SHARE * (ended - began), 10 * WHOLE_EVERY))
+            self._whole_at = ended + max(FULL_READ_EVERY, min(SHARE * (ended - began), 10 * FULL_READ_EVERY))
         return jobs
 
     async def admit(self, access: Access, wanted: int | None = None, beyond: Micros = 0) -> int:
-        """Process dirty keys until `wanted` jobs are admitted, at ranks not below `beyond`; returns how many."""
+        """Process dirty keys until `wanted` jobs are admitted, at ranks from `beyond` on; returns how many were."""
         jobs = 0
         marked, self.dirty = self.dirty, set()
         self._admitted_at = since_boot()
@@ -93,7 +95,7 @@ class KeyQueues:
         return jobs
 
     async def _admit(self, access: Access, queue: str, beyond: Micros) -> tuple[int, bool]:
-        """Jobs admitted, and whether there may be more; none while another process admits."""
+        """Admit jobs of one queue, unless another process does; returns how many, and whether there may be more."""
         values = {
             "queue": queue,
             "since": self.since([queue]),
@@ -118,7 +120,7 @@ class KeyQueues:
 
 
 async def _again(access: Access, work: Any) -> Any:
-    """A statement without a lock may have taken the key slot: the index refused a second holder, so look again."""
+    """Run an admission, again if the unique index refused it: a statement without the lock has taken the key slot."""
     for _ in range(_TRIES - 1):
         try:
             return await access.write(work)
@@ -129,20 +131,21 @@ async def _again(access: Access, work: Any) -> Any:
 
 
 async def let_run(db: Db, rows: Iterable[Any]) -> dict[JobId, Transition]:
-    """The transitions of due jobs, given as (id, status, queue, sort_priority, rank)."""
+    """Lower the watermarks to these jobs, given as (id, status, queue, sort_priority, rank), if they are pending;
+    returns their transitions."""
     rows = list(rows)
     await watermarks.lower(db, [tuple(row[2:]) for row in rows if row[1] == Status.PENDING])
     return {row[0]: Transition(row[0], Status(row[1]), done=True) for row in rows}
 
 
 PAGE = 200
-"""Keys per page."""
+"""Keys that one sweep reads."""
 
 _START = ("", "")
 
 
 class KeySweeper:
-    """The position of a sweep; one in the coordinator is enough."""
+    """Finds keys with free key slots that are not dirty; one sweeper, in the coordinator, is enough."""
 
     def __init__(self) -> None:
         self._last: tuple[str, str] = _START

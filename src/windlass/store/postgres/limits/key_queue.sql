@@ -1,23 +1,23 @@
 -- name: queues_with_dirty_keys
--- Queues with dirty keys, and the first transaction that this may not have seen.
+-- Queues with dirty keys, and the first transaction whose dirty keys this read may not have seen.
 SELECT ARRAY(
     SELECT name FROM windlass.queues AS queue
     WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = queue.name AND dirty.tx >= :since::bigint)
 ), :horizon
 
 -- name: lock_queue_of_keys
--- Lock the queue: one process at a time admits jobs that wait for keys. Its commit need not be flushed: the claim
--- that follows is later in the WAL.
+-- Lock the queue, so that one process at a time admits jobs that wait for keys. The commit need not be flushed, because the
+-- claim that follows is later in the WAL.
 SELECT name, set_config('synchronous_commit', 'off', true) FROM windlass.queues
 WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: admit_waiting
 -- Process dirty keys: as many waiting jobs as there are free key slots become pending, each with a key slot. Returns the
--- number of dirty keys, of admitted jobs, and of keys with possibly more; and the first transaction that this may not
--- have seen. The rank is never in the past, below the watermark, or below :beyond. The caller has locked the queue in
--- an earlier statement, so this one sees the key slots given before. Locked jobs are skipped, and their key stays dirty;
--- strict order is never violated. The status is compared as an expression, so that only the index
--- jobs_waiting_for_key is of use.
+-- number of dirty keys, of admitted jobs, and of keys that may have more; and the first transaction whose dirty keys may
+-- not have been seen. A rank is never in the past, below the watermark, or below :beyond. The caller has locked the
+-- queue in an earlier statement, so this one sees the key slots that were assigned before. Locked jobs are skipped, and
+-- their keys stay dirty; the order of a strict key is never violated. The status is compared as an expression, so that
+-- no other index than jobs_waiting_for_key can be used.
 WITH taken AS (
     DELETE FROM windlass.dirty_keys
     WHERE /*yugabyte queue = :queue::text AND tx >= :since::bigint AND */ /*plain*/ctid/*end*//*yugabyte part */ = ANY (ARRAY(
@@ -26,7 +26,7 @@ WITH taken AS (
     ))
     RETURNING key
 ), held AS MATERIALIZED (
-    -- Only keys that jobs wait for.
+    -- Only keys for which jobs wait.
     SELECT touched.key, head.first, head.limits[1] AS most, coalesce(head.limits[2], 0) AS second, ARRAY(
         SELECT key_slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND key_slot IS NOT NULL
     ) AS key_slots
@@ -39,7 +39,7 @@ WITH taken AS (
         ) AS two HAVING count(*) > 0
     ) AS head
 ), room AS MATERIALIZED (
-    -- As many as the limit of the first job allows, and one more if the second has a higher limit.
+    -- How many jobs to read: as many as the limit of the first allows, and one more if the second has a higher limit.
     SELECT key, first, key_slots, least(most - cardinality(key_slots) + (second > most)::integer, :max_admitted::integer) AS looked, CASE
         WHEN cardinality(key_slots) > 0 THEN ARRAY(
             SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(key_slots) ORDER BY n
@@ -56,7 +56,7 @@ WITH taken AS (
         ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
     ) AS job
 ), judged AS MATERIALIZED (
-    -- Each by its own limit, as core/flow/key_slots.py has it: up to the first whose limit is reached.
+    -- Each job by its own limit, as in core/flow/key_slots.py, up to the first whose limit is reached.
     SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth,
         CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS key_slot,
         bool_and(cardinality(key_slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
@@ -64,7 +64,7 @@ WITH taken AS (
 ), next AS MATERIALIZED (
     SELECT * FROM judged WHERE fits AND (key_strict IS NOT TRUE OR (nth = 1 AND id = first))
 ), unfinished AS MATERIALIZED (
-    -- Another transaction had locked one of them, or more could be admitted than were.
+    -- Keys with a job that another transaction has locked, or with possibly more jobs to admit.
     SELECT key, sum(got) > 0 AS more FROM (
         SELECT key, looked, 0 AS got, 0 AS fit, 0 AS found, CASE WHEN looked = 1 THEN 1 ELSE (
             SELECT count(*) FROM (
@@ -91,19 +91,19 @@ WITH taken AS (
     UPDATE windlass.jobs AS job
     SET status = 'pending', reason = NULL, key_slot = next.key_slot, updated_at = :now,
         rank = greatest(:now, :beyond::bigint, (
-            SELECT f.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS f
-            WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+            SELECT watermark.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark
+            WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
         )),
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
-    -- By the row's place in the table: it is locked, so it stays there.
+    -- By the row's ctid, which does not change because the row is locked.
     FROM next WHERE job./*plain*/ctid/*end*//*yugabyte id*/ = next.at
 )
 SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
     :horizon
 
 -- name: mark_free_keys
--- The next page of keys with waiting jobs: those with a free key slot become dirty. From key to key in the index. Returns
--- how many keys there were, the last of them, and how many became dirty.
+-- Make those of the next :limit keys with waiting jobs dirty that have a free key slot. One seek for each key. Returns the
+-- number of keys, the last of them, and how many became dirty.
 WITH RECURSIVE page AS (
     (
         SELECT queue, concurrency_key AS key, 1 AS place FROM windlass.jobs

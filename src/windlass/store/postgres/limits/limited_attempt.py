@@ -1,7 +1,4 @@
-"""One attempt of a claim from a limited queue, in its transaction.
-
-Read the limits, lock candidates, decide which may run, claim them.
-"""
+"""One attempt of a claim from a limited queue: read the limits, lock candidates, decide which may run, claim."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -30,14 +27,14 @@ from windlass.store.postgres.limits.rate_check import (
 
 
 class LimitedAttempt:
-    """One attempt, in its transaction."""
+    """One attempt, which is one transaction."""
 
     def __init__(self, memory: ClaimMemory, asked: Asked, grant: Grant | None, leave: Leave, *, since: int) -> None:
         self.limits: QueueLimits | None = None
         self.lock_waits = 0
-        """How often the queue's lock was found taken by another claim."""
+        """How often the attempt had to wait for another claim's lock on the queue."""
         self._trip: Micros = 0
-        """How long a small statement takes here and now."""
+        """How long a small statement takes at present."""
         self._since = since
         self._memory = memory
         self._asked = asked
@@ -73,9 +70,8 @@ class LimitedAttempt:
         return await self._from(db, limits, room)
 
     async def _limits_in_turn(self, db: Db, values: dict[str, Any]) -> QueueLimits | None:
-        """The limits of the queue; None: it is paused. With buckets, waits until no other claim has the queue's lock.
-
-        For a bounded time: without the lock only the order is looser.
+        """The limits of the queue; None if it is paused. With buckets, waits for the queue's lock for a bounded time:
+        without the lock, jobs may be taken out of order.
         """
         limits = None
         for attempt in range(MAX_TURNS + 1):
@@ -92,7 +88,7 @@ class LimitedAttempt:
         return limits
 
     async def _count(self, db: Db, numbers: dict[str, Any]) -> tuple[int, bool]:
-        """Count what the runner holds, after its quota was locked; and whether by this very claim."""
+        """How many jobs the runner holds, now that its quota is locked, and whether this claim took some before."""
         queue, runner = self._asked.queue, self._asked.request.runner
         values = {"queue": queue, "since": self._memory.oldest(queue, runner), **numbers}
         held, oldest, again = (await db.rows("count_held", values))[0]
@@ -100,9 +96,9 @@ class LimitedAttempt:
         return held, again
 
     async def _shrink(self, db: Db, limits: QueueLimits, held: int) -> Outcome:
-        """The limit was lowered: nothing starts until it fits.
+        """Give up unused slots after the limit was lowered: nothing starts until the quotas fit the limit.
 
-        Unused slots of others must be taken from them: a busy runner may not ask for long.
+        Also asks for slots, so that unused ones are taken from other runners, which may not claim for a long time.
         """
         if held < limits.slots:
             values = {"queue": self._asked.queue, "runner": self._asked.request.runner, "slots": held}
@@ -128,7 +124,7 @@ class LimitedAttempt:
         return await self._take_found(db, limits, jobs, room)
 
     async def _take_found(self, db: Db, limits: QueueLimits, jobs: int, room: int) -> Outcome:
-        """Lock candidates, decide which may start, claim those."""
+        """Lock candidates, decide which may start, and claim those."""
         found = await self._find(db, limits, jobs)
         full = len(found) == jobs
         if limits.max_concurrency is not None and len(found) > room:
@@ -145,7 +141,7 @@ class LimitedAttempt:
         return Outcome(rows, throttled=throttled, found=full, grant=result.grant, wait=result.wait, now=result.now)
 
     def _most(self, limits: QueueLimits, room: int) -> tuple[int, Micros | None]:
-        """How many to look for; if there are no tokens, none, and how long until there are."""
+        """How many jobs to search for; without tokens none, and how long until there are some."""
         asked, left, wait = self._asked, [], None
         if limits.max_concurrency is not None:
             left.append(limits.max_concurrency - limits.given + max(0, room))
@@ -158,7 +154,7 @@ class LimitedAttempt:
         jobs = asked.limit
         near = min(left, default=FAR * asked.request.limit) < FAR * asked.request.limit
         if asked.request.free is not None and (near or limits.rated):
-            # Nothing is prefetched where a limit is near.
+            # Near a limit, claim for free slots only.
             jobs = min(jobs, asked.request.free - asked.taken)
         return min(jobs, left[-1]) if limits.rate is not None else jobs, wait
 
@@ -167,7 +163,7 @@ class LimitedAttempt:
         return Search(self._asked.queue, self._asked.request.types, places, limits.weights)
 
     async def _take_at_once(self, db: Db, search: Search, jobs: int, *, fair: bool) -> list[Any]:
-        """Claim without candidates, where nothing has to be decided about each job."""
+        """Claim without locking candidates first, because nothing must be decided about each job."""
         if not fair:
             return await self._take_best(db, search, jobs)
         claim = (self._asked.request.runner, self._asked.request.claim)
@@ -179,7 +175,7 @@ class LimitedAttempt:
         return rows
 
     async def _take_best(self, db: Db, search: Search, jobs: int) -> list[Any]:
-        """Claim in one statement, where no tokens are needed."""
+        """Claim the best jobs in one statement, because no tokens are needed."""
         numbers = {"runner": self._asked.request.runner, "claim": self._asked.request.claim}
         rows = await db.rows("claim_best", {**numbers, **self._values(search, jobs)})
         if len(rows) < jobs and self._cursors.may_sweep():
@@ -192,14 +188,14 @@ class LimitedAttempt:
             return await self._best(db, search, jobs)
         found = await self._memory.turns(search.queue).candidates(db, search, self._cursors, jobs, self._trip)
         if len(found) < jobs and self._cursors.from_watermark:
-            # Jobs without a tenant queue: the queue was not always fair.
+            # Add jobs without a tenant queue, from before the queue became fair.
             found += await self._ask(db, search, jobs - len(found), unassigned=True)
         return found
 
     async def _best(self, db: Db, search: Search, jobs: int) -> list[Candidate]:
         found = await self._ask(db, search, jobs)
         if len(found) < jobs and self._cursors.may_sweep():
-            # What was found before is locked by this transaction, so it is found again.
+            # This transaction has locked the candidates found before, so it finds them again.
             found = await self._ask(db, search, jobs)
         return found
 
@@ -229,7 +225,7 @@ class LimitedAttempt:
         )
         result = await spend_tokens(db, rate_request, found)
         if self._grant is not None and result.wait is not None:
-            # The grant is not enough for the next: the token bucket may have more.
+            # The grant is used up, but the token bucket may have more.
             result.grant, result.wait = None, 0
         return result
 

@@ -1,7 +1,7 @@
 -- name: queue_limits
--- The limits of a queue for a claim; no row if it is paused. The runner's own quota is locked until the claim ends;
--- one that is locked counts as none. Counts in this statement may be older than the lock: what must not be is counted
--- by a later one. With buckets, claims of one queue take turns: this one has its turn until its transaction ends.
+-- The limits of a queue for a claim; no row if the queue is paused. The runner's own quota is locked until the claim ends;
+-- if another transaction has locked it, it counts as zero. What this statement counts may be older than the lock; exact
+-- counts need a later statement. With buckets, the claim also locks the queue until its transaction ends.
 WITH /*yugabyte locked AS MATERIALIZED (
     SELECT 1 FROM windlass.claim_locks WHERE queue = :queue::text AND bucket = 0 FOR NO KEY UPDATE SKIP LOCKED
 ), */ queue AS MATERIALIZED (
@@ -38,8 +38,8 @@ FROM queue LEFT JOIN windlass.token_buckets AS token_bucket
     ON token_bucket.queue = :queue::text AND token_bucket.key = '' AND queue.rate_limit IS NOT NULL
 
 -- name: count_held
--- How many jobs of a queue a runner holds, and its lowest claim number with jobs: lower ones need not be read again.
--- Its quota was locked by an earlier statement, so the number cannot grow.
+-- How many jobs of a queue a runner holds, and its lowest claim number with jobs: lower ones need not be read again. An
+-- earlier statement has locked its quota, so the number cannot grow.
 SELECT count(*) FILTER (WHERE queue = :queue::text), min(claim),
     coalesce(bool_or(claim = :claim::bigint), false) AND :first::boolean
 FROM windlass.held_jobs WHERE runner = :runner::text AND claim >= :since::bigint
@@ -92,9 +92,9 @@ CROSS JOIN LATERAL (
 ) AS job LIMIT :limit::integer
 
 -- name: claim_candidates
--- Claim the jobs that may start; delay the throttled ones, with their slots and uncounted; write the token buckets. All at
--- one moment, and only if the lease and the granted tokens are valid: the process may have been stopped since it read
--- them.
+-- Claim the jobs that may start; delay the throttled ones, which keep their key slots and count no attempt; write the token
+-- buckets. All this happens at one moment, and only if the lease and the granted tokens are still valid, because the
+-- process may have been stopped since it read them.
 WITH moment AS MATERIALIZED (
     SELECT now FROM (SELECT :now AS now) AS clock
     WHERE now <= coalesce(:until::bigint, now)

@@ -1,6 +1,6 @@
 -- replaces: claim_best
--- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed. Locked ones are
--- passed over: a caller's transaction may hold one.
+-- Claim the next pending jobs of a limited queue, the best of all buckets, where no tokens are needed. Jobs that are locked,
+-- for example by a caller's transaction, are skipped.
 WITH moment AS MATERIALIZED (
     SELECT now FROM (SELECT :now AS now) AS clock
     WHERE EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)

@@ -1,6 +1,6 @@
-"""Claims from limited queues: concurrency limits, rates, fairness. One queue at a time.
+"""Claims from limited queues, one queue at a time.
 
-Quotas are in queue_limits.py, rates in rate_check.py, fairness in fairness.py.
+For quotas see queue_limits.py, for rates rate_check.py, for fairness fairness.py.
 """
 
 from typing import Any
@@ -21,13 +21,13 @@ from windlass.store.waits import RateWaits
 __all__ = ["Asked", "LimitedClaims", "claimed"]
 
 MAX_ROUNDS = 20
-"""Rounds of a claim in which jobs are throttled, so that it ends."""
+"""A claim ends after this many rounds in which jobs were throttled."""
 
 _FIELDS = len(Claimed.__struct_fields__)
 
 
 class LimitedClaims:
-    """The claims of one process: memory, granted tokens, and when tokens come."""
+    """The claims of one process from limited queues; remembers granted tokens, and when there will be more."""
 
     def __init__(self, key_queues: KeyQueues) -> None:
         self._key_queues = key_queues
@@ -36,13 +36,13 @@ class LimitedClaims:
         self.rate_waits = RateWaits()
 
     async def claim(self, access: Access, asked: Asked) -> Outcome:
-        """One queue's part of a claim; asks for a larger quota if needed, and tries once more."""
+        """The part of a claim for one queue."""
         outcome = await self._granted(access, asked)
         rows = list(outcome.rows)
         for _ in range(MAX_ROUNDS):
             if not outcome.throttled or len(rows) >= asked.limit:
                 break
-            # Others may run instead of throttled jobs.
+            # Other jobs may start instead of the throttled ones.
             left, taken = asked.limit - len(rows), asked.taken + len(rows)
             rest = msgspec.structs.replace(asked, limit=left, taken=taken, first=False)
             outcome = await self._granted(access, rest)
@@ -50,7 +50,7 @@ class LimitedClaims:
         return Outcome(rows, shrunk=outcome.shrunk) if rows else outcome
 
     async def _granted(self, access: Access, asked: Asked) -> Outcome:
-        """Try, after the admission of waiting jobs and with a larger quota if needed."""
+        """Claim; if needed, first admit jobs that wait for keys, or get a larger quota."""
         outcome = await self._try(access, asked, Leave(admit=True, ask=True))
         if outcome.admit:
             await self._key_queues.admit(access, asked.limit, self.farthest(asked.queue) + 1)
@@ -65,20 +65,20 @@ class LimitedClaims:
     async def _try(self, access: Access, asked: Asked, leave: Leave) -> Outcome:
         at = (asked.queue, asked.request.runner)
         self.rate_waits.forget(asked.queue)
-        # Without an answer it is unknown what was spent.
+        # Removed now: if there is no answer, it is unknown how many tokens were spent.
         grant = self._grants.pop(at, None)
-        visit = LimitedAttempt(self._memory, asked, grant, leave, since=self._key_queues.since([asked.queue]))
+        attempt = LimitedAttempt(self._memory, asked, grant, leave, since=self._key_queues.since([asked.queue]))
         try:
-            outcome = await access.write(visit.claim)
+            outcome = await access.write(attempt.claim)
         except BaseException:
             self._memory.doubt(*at)
             raise
         finally:
-            access.server.conflicts.lock_waits += visit.lock_waits
+            access.server.conflicts.lock_waits += attempt.lock_waits
         self._memory.note_taken(*at, len(outcome.rows))
         if outcome.grant is not None:
             self._grants[at] = outcome.grant
-        if (limits := visit.limits) is not None:
+        if (limits := attempt.limits) is not None:
             self._key_queues.note([asked.queue], [asked.queue] if limits.marked else [], limits.behind)
             if outcome.wait is not None:
                 self.rate_waits.note(asked.queue, outcome.now, outcome.wait, limits.rate_limit)
@@ -88,10 +88,10 @@ class LimitedClaims:
         return outcome
 
     def farthest(self, queue: str) -> Micros:
-        """The highest rank that was claimed there."""
+        """The highest rank that was claimed from a queue."""
         return self._memory.cursors(queue).farthest
 
 
 def claimed(row: Any) -> Claimed:
-    """A claimed job."""
+    """The claimed job of a row."""
     return Claimed(*row[:_FIELDS])

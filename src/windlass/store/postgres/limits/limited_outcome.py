@@ -1,4 +1,4 @@
-"""What a claim asks of a limited queue, and what an attempt at it returns."""
+"""What a claim asks of a limited queue, and what an attempt returns."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +17,9 @@ class Asked(msgspec.Struct, frozen=True):
     queue: str
     limit: int
     taken: int
-    """Jobs of other queues that the claim has."""
+    """How many jobs the claim has from other queues."""
     first: bool
-    """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
+    """Whether nothing was taken yet: then jobs with the number of this claim are from an earlier try."""
     over: Sequence[int] = ()
     """Older claims of the runner whose rows can be shortened."""
 
@@ -29,15 +29,15 @@ class Outcome(msgspec.Struct, frozen=True):
 
     rows: Sequence[Any] = ()
     again: bool = False
-    """An earlier attempt of the same claim took jobs."""
+    """Whether an earlier try of the same claim took jobs: nothing was claimed now."""
     plain: bool = False
-    """The queue is not limited any more."""
+    """Whether the queue is not limited any more: nothing was claimed."""
     short: int = 0
-    """Slots that are missing: nothing was claimed."""
+    """How many slots are missing; if any, nothing was claimed."""
     admit: bool = False
-    """Waiting jobs may be admitted first: nothing was claimed."""
+    """Whether jobs that wait for keys should be admitted first: nothing was claimed."""
     throttled: bool = False
-    """Jobs were throttled: others may start instead."""
+    """Whether jobs were throttled, so that others may start instead."""
     found: bool = False
     """Whether there were as many jobs as wanted."""
     grant: Grant | None = None
@@ -45,11 +45,13 @@ class Outcome(msgspec.Struct, frozen=True):
     """How long until there are tokens again, from `now` on."""
     now: Micros = 0
     shrunk: bool = False
-    """Slots were given up."""
+    """Whether the runner gave up slots, which others may want."""
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """What an attempt may return instead of jobs, because something has to be done first."""
+    """Whether an attempt may return without jobs because something should be done first."""
 
     admit: bool
+    """To have jobs admitted that wait for keys."""
     ask: bool
+    """To ask for more slots."""

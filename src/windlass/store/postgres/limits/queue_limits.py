@@ -19,7 +19,7 @@ from windlass.store.waits import RateWaits
 TRIES = 8
 PAUSE_SECONDS = 0.01
 RESERVE = 10
-"""A runner gets at most 1/10 of what is free beyond what it needs, so that it asks less often."""
+"""A runner gets 1/10 of the free slots if it needs fewer, so that it asks less often."""
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
@@ -36,9 +36,9 @@ class QueueLimits(msgspec.Struct, frozen=True):
     declared: str
     changed: str
     slots: int
-    """Of the runner."""
+    """The quota of the runner."""
     given: int
-    """Of all runners."""
+    """The sum of all runners' quotas."""
     credit: int | None
     period: Micros | None
     at: Micros | None
@@ -47,17 +47,18 @@ class QueueLimits(msgspec.Struct, frozen=True):
     watermarks: list[Micros]
     now: Micros
     marked: bool
-    """Whether there are dirty keys, so that waiting jobs may be admitted."""
+    """Whether the queue has dirty keys, so that jobs that wait for keys may be admitted."""
     behind: int
+    """The first transaction whose dirty keys this read may not have seen."""
     gone: int
-    """Older claims without running jobs, which were deleted."""
+    """How many older claims had no running jobs, and were deleted."""
     buckets: int = 1
     free: bool = True
-    """Whether no other claim has the lock of the queue, which this one has now."""
+    """Whether this claim got the lock of the queue; with buckets only."""
 
     @property
     def rate(self) -> Rate | None:
-        """Of the queue."""
+        """The rate of the queue."""
         return rate_of(self.rate_limit)
 
     @property
@@ -67,7 +68,7 @@ class QueueLimits(msgspec.Struct, frozen=True):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of tenants."""
+        """The weights of the tenants."""
         return _weights(self.declared, self.changed) if self.fair else {}
 
     def token_bucket(self, rate: Rate) -> TokenBucket:
@@ -83,14 +84,14 @@ def _weights(declared: str, changed: str) -> dict[str, float]:
 
 
 async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, rate_waits: RateWaits) -> bool:
-    """Whether a claim or an admission would find anything; not in queues that are full or without tokens."""
-    shut = {
+    """Whether a claim or an admission would find anything, except in queues that are full or without tokens."""
+    exhausted = {
         row["name"]
         for row in await db.rows("queue_loads", {"queues": list(queues)})
         if _is_exhausted(row, rate_waits)
     }
-    opened = [queue for queue in queues if queue not in shut]
-    rows = await db.rows("has_work", {"queues": opened, "types": None if types is None else list(types)})
+    ready = [queue for queue in queues if queue not in exhausted]
+    rows = await db.rows("has_work", {"queues": ready, "types": None if types is None else list(types)})
     return bool(rows[0][0])
 
 
@@ -106,7 +107,7 @@ def _is_exhausted(row: Any, rate_waits: RateWaits) -> bool:
 
 
 async def ask_for_slots(access: Access, queue: str, runner: str, slots: int) -> bool:
-    """Give a runner more slots, or as many as there are; whether it got any."""
+    """Give a runner this many more slots, or as many as there are; returns whether it got any."""
     for _ in range(TRIES):
         given = await access.write(lambda db: _give(db, queue, runner, slots))
         if given is not None:
@@ -116,28 +117,28 @@ async def ask_for_slots(access: Access, queue: str, runner: str, slots: int) -> 
 
 
 async def _give(db: Db, queue: str, runner: str, slots: int) -> int | None:
-    """Give slots; None: another process assigns quotas at this moment."""
-    here = {"queue": queue, "runner": runner}
-    locked = await db.rows("lock_limit", here)
+    """Give a runner slots; returns how many, or None while another process assigns quotas."""
+    values = {"queue": queue, "runner": runner}
+    locked = await db.rows("lock_limit", values)
     if not locked:
         return None
-    await db.run("count_quotas", here)
-    free: int = locked[0][0] - (await db.rows("sum_quotas", here))[0][0]
-    if free < slots and (holders := [row[0] for row in await db.rows("lock_quotas", here)]):
-        free += (await db.rows("trim_quotas", {**here, "runners": holders}))[0][0]
+    await db.run("count_quotas", values)
+    free: int = locked[0][0] - (await db.rows("sum_quotas", values))[0][0]
+    if free < slots and (holders := [row[0] for row in await db.rows("lock_quotas", values)]):
+        free += (await db.rows("trim_quotas", {**values, "runners": holders}))[0][0]
     given = max(0, min(free, max(slots, free // RESERVE)))
     if given:
-        await db.run("add_slots", {**here, "slots": given})
+        await db.run("add_slots", {**values, "slots": given})
     return given
 
 
 async def drop_quotas(db: Db, runners: Sequence[str]) -> None:
-    """Delete the quotas of dead runners whose jobs are put back."""
+    """Delete the quotas of dead runners whose jobs were put back."""
     await db.run("drop_quotas", {"runners": list(runners)})
 
 
 async def drop_orphaned_quotas(access: Access) -> None:
-    """Delete quotas that were locked by a late claim, or whose rescuer died."""
+    """Delete quotas of dead runners that `drop_quotas` left: a late claim had locked them, or the rescuer died."""
     runners = [row[0] for row in await access.read(lambda db: db.rows("orphan_quotas"))]
     if runners:
         await access.once(lambda db: drop_quotas(db, runners))

@@ -1,5 +1,5 @@
 -- name: queue_loads
--- Limited queues: how many jobs run under a lease, and their token buckets.
+-- For each limited queue: how many jobs run under a lease, and its token bucket.
 SELECT queue.name, queue.max_concurrency, queue.rate_limit, CASE WHEN queue.max_concurrency IS NOT NULL THEN (
     SELECT coalesce(sum((
         SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = lease.runner AND job.queue || '' = queue.name
@@ -10,7 +10,7 @@ FROM windlass.queues AS queue LEFT JOIN windlass.token_buckets AS token_bucket
 WHERE queue.name = ANY(:queues::text[]) AND queue.limited
 
 -- name: has_work
--- Whether there is anything to claim, a dirty key, or a due job.
+-- Whether there is a job to claim, a due job, or a dirty key.
 SELECT EXISTS (
     SELECT 1 FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
@@ -31,13 +31,13 @@ SELECT EXISTS (
 OR EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = ANY(:queues::text[]))
 
 -- name: lock_limit
--- Lock the queue: one process at a time assigns quotas. Its commit need not be flushed: the claim that follows is
--- later in the WAL.
+-- Lock the queue, so that one process at a time assigns quotas. The commit need not be flushed, because the claim that
+-- follows is later in the WAL.
 SELECT coalesce(max_concurrency, 0), set_config('synchronous_commit', 'off', true) FROM windlass.queues
 WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: count_quotas
--- Count what runners without a counted quota run: they are new, or the queue had no limit.
+-- Set the quotas that are not counted yet, of new runners or because the queue had no limit, to what their runners run.
 INSERT INTO windlass.quotas AS quota (queue, runner, slots)
 SELECT :queue::text, lease.runner, (
     SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = lease.runner AND job.queue || '' = :queue::text
@@ -54,12 +54,12 @@ ON CONFLICT (queue, runner) DO UPDATE SET slots = coalesce(quota.slots, excluded
 SELECT coalesce(sum(slots), 0)::bigint FROM windlass.quotas WHERE queue = :queue::text
 
 -- name: lock_quotas
--- Lock the quotas of other runners, in order; those of claiming runners are skipped.
+-- Lock the quotas of other runners, in order; those of runners that are claiming are skipped.
 SELECT runner FROM windlass.quotas
 WHERE queue = :queue::text AND runner <> :runner::text AND slots > 0 ORDER BY runner FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: trim_quotas
--- Cut locked quotas down to what their runners run; returns how many slots that frees.
+-- Reduce locked quotas to what their runners run; returns how many slots that frees.
 WITH used AS MATERIALIZED (
     SELECT holder.runner, (
         SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = holder.runner AND job.queue || '' = :queue::text
@@ -77,8 +77,8 @@ WHERE quota.slots > used.jobs
 UPDATE windlass.quotas SET slots = slots + :slots::integer WHERE queue = :queue::text AND runner = :runner::text
 
 -- name: drop_quotas
--- Delete quotas of dead runners after their jobs were put back. A quota that a late claim has locked, under which
--- jobs run, or whose tokens are valid, stays for the next call.
+-- Delete quotas of dead runners after their jobs were put back. A quota is left for the next call if a late claim has locked
+-- it, if jobs run under it, or if its tokens are still valid.
 DELETE FROM windlass.quotas WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yugabyte (queue, runner) IN (*/
     SELECT quota./*plain*/ctid/*end*//*yugabyte queue, quota.runner*/ FROM windlass.quotas AS quota
     WHERE quota.runner = ANY(:runners::text[]) AND quota.until < :now

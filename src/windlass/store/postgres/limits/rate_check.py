@@ -1,8 +1,8 @@
-"""Rates: jobs spend tokens of their queue's and keys' token buckets to start (core/flow/rate_check.py).
+"""Rates: to start, a job spends tokens of its queue's and its key's token bucket (core/flow/rate_check.py).
 
-Token buckets are locked until the jobs are claimed, and written with the moment of the claim: a process that was
-stopped in between starts its jobs late, but not twice as many. While the rate of a queue is far from its limit, a
-runner is granted tokens ahead, valid for a quarter of a second; its next claims need no token bucket.
+Token buckets are locked until the jobs are claimed, and written with the moment of the claim: a process that is
+stopped in between starts its jobs late, but not more than the rate allows. While a queue has plenty of tokens, a
+runner is granted some in advance, valid for a quarter of a second: its next claims need no token bucket.
 """
 
 from collections import defaultdict
@@ -23,9 +23,9 @@ QUEUE_TOKEN_BUCKET = ""
 AHEAD: Micros = SECOND // 4
 """How long granted tokens are valid."""
 FAR = 10
-"""A limit is far if it leaves room for this many claims like the current one."""
+"""A limit is far if it leaves room for this many claims of the current size."""
 SOON: Micros = SECOND // 50
-"""When to ask again if the token bucket is locked."""
+"""How long until a claim tries again if the token bucket is locked."""
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -41,12 +41,12 @@ class RateRequest(msgspec.Struct, frozen=True):
     queue: str
     runner: str
     rate: Rate | None
-    """Of the queue."""
+    """The rate of the queue."""
     grant: Grant | None = None
     claim: int = 0
-    """The number of jobs asked for."""
+    """How many jobs the claim asks for."""
     now: Micros = 0
-    """By the server's clock, a moment ago."""
+    """The time by the server's clock, as last read."""
 
 
 class RateResult(msgspec.Struct):
@@ -54,14 +54,14 @@ class RateResult(msgspec.Struct):
 
     paid: Sequence[Candidate] = ()
     throttled: Mapping[str, Micros] = {}
-    """Delays by id."""
+    """How long each is delayed, by id."""
     token_buckets: Mapping[str, tuple[TokenBucket, Rate]] = {}
     grant: Grant | None = None
     """Tokens left for the next claims."""
     until: Micros | None = None
     """When the spent tokens expire."""
     wait: Micros | None = None
-    """How long from `now` until there are tokens for the next."""
+    """How long from `now` until there are tokens for the next job."""
     now: Micros = 0
 
     def values(self) -> dict[str, Any]:
@@ -85,8 +85,10 @@ def rate_of(text: str | None) -> Rate | None:
 
 
 async def lock_queue_token_bucket(db: Db, queue: str, rate: Rate) -> bool:
-    """Lock the queue's token bucket if it is free, before candidates are found: else a concurrent claim could find
-    the next jobs and start them first."""
+    """Lock the queue's token bucket; returns whether it was free.
+
+    Comes before the search for candidates: a concurrent claim could otherwise find later jobs and start them first.
+    """
     _, token_buckets = await _lock(db, queue, {QUEUE_TOKEN_BUCKET: rate})
     return QUEUE_TOKEN_BUCKET in token_buckets
 
@@ -103,7 +105,7 @@ async def spend_tokens(db: Db, request: RateRequest, jobs: Sequence[Candidate]) 
     free = [job for job in jobs if job.key_rate is None or job.key in token_buckets]
     granted = request.grant
     if granted is not None and request.rate is not None:
-        # A token bucket that is not refilled.
+        # The granted tokens, as a token bucket that is not refilled.
         token_buckets[QUEUE_TOKEN_BUCKET] = TokenBucket(
             granted.tokens * request.rate.period, request.rate.period, now
         )
@@ -148,7 +150,7 @@ def _start_cost(job: Candidate) -> StartCost:
 
 
 async def _spend(db: Db, request: RateRequest, result: RateResult, left: TokenBucket, now: Micros) -> None:
-    """Spend granted tokens, or those of the token bucket; with plenty, grant some for the next claims."""
+    """Spend granted tokens, or those of the token bucket; if there are plenty, grant some for the next claims."""
     rate, granted = request.rate, request.grant
     if rate is None:
         return
@@ -160,7 +162,7 @@ async def _spend(db: Db, request: RateRequest, result: RateResult, left: TokenBu
     if tokens >= request.claim > 0 and _is_far(_granted(left, rate, tokens, 0), request):
         ((others,),) = await db.rows("granted", {"queue": request.queue, "runner": request.runner})
         after = _granted(left, rate, tokens, others)
-        # With a small burst, a grant would hold back more than others can do without.
+        # With a small burst, a grant would leave too few tokens for other runners.
         if _is_far(after, request):
             left = after
             result.grant = Grant(tokens, now + AHEAD)
@@ -174,17 +176,17 @@ def _is_far(token_bucket: TokenBucket, request: RateRequest) -> bool:
 
 
 def _granted(token_bucket: TokenBucket, rate: Rate, tokens: int, others: int) -> TokenBucket:
-    """The token bucket after a grant, which may be spent at the end of its time, together with all that is there
-    then.
+    """The token bucket after a grant.
 
-    So there must be room for it, for other runners' grants, and for the refill until then.
+    Granted tokens may be spent just before they expire, together with all tokens that the bucket has then. So the
+    bucket must have room for the grant, for the grants of others, and for the refill until then.
     """
     room = (rate.burst - others - tokens) * rate.period - rate.tokens * AHEAD
     return TokenBucket(min(spent(token_bucket, tokens).credit, room), token_bucket.period, token_bucket.at)
 
 
 async def _lock(db: Db, queue: str, rates: Mapping[str, Rate]) -> tuple[Micros, dict[str, TokenBucket]]:
-    """The token buckets of these keys, locked; those locked by others are missing."""
+    """Lock the token buckets of these keys; returns the time and the buckets, without those locked by others."""
     keys = sorted(rates)
     rows = await db.rows("lock_token_buckets", {"queue": queue, "keys": keys})
     if missing := sorted(set(keys).difference(row[0] for row in rows)):

@@ -1,4 +1,4 @@
-"""Assign tenant queues to the pending jobs of queues that became fair."""
+"""Assigns tenant queues to the pending jobs of queues that became fair."""
 
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
@@ -9,18 +9,18 @@ from windlass.store.postgres.limits.throttle import Throttle
 PORTION = 1000
 """Jobs scanned by one statement."""
 MAX_BATCHES = 10
-"""Portions in one call, as long as each finds something to do."""
+"""Portions in one call; a portion without such jobs ends the call for its priority."""
 
 
 class TenantQueueAssigner:
-    """The scans of one process, each from where the last one ended."""
+    """Scans pending jobs; remembers where each scan ended."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int], tuple[Micros, JobId]] = {}
         self._throttle = Throttle()
 
     async def assign_some(self, access: Access) -> int:
-        """Scan some of every fair queue; returns how many jobs were assigned."""
+        """Scan some jobs of every fair queue; returns how many got a tenant queue."""
         if not self._throttle.may_run():
             return 0
         moved, left = 0, MAX_BATCHES

@@ -4,8 +4,8 @@ JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name WHERE queu
 GROUP BY watermark.queue, watermark.sort_priority ORDER BY watermark.queue, watermark.sort_priority
 
 -- name: assign_tenant_queues
--- Assign tenant queues to a portion of the pending jobs at one priority of a fair queue. Returns how many, and the
--- last job that was looked at if there may be more.
+-- Assign tenant queues to a portion of the pending jobs at one priority of a fair queue. Returns how many got one, and the
+-- last job that was read, if there may be more.
 WITH seen AS MATERIALIZED (
     SELECT ctid, rank, id, tenant_queue FROM windlass.jobs
     WHERE queue = :queue::text AND sort_priority = :sort_priority::integer AND stage = 'pending' AND status = 'pending'

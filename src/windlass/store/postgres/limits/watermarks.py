@@ -4,10 +4,10 @@ Claimed and finished jobs leave dead entries at the low end of the index of pend
 snapshot is held. A claim that began there would scan all of them. So each queue and sort priority has a watermark: a
 rank below which no job is pending. The coordinator raises it; a statement that puts a job back lowers it.
 
-Ranks come from the clock, so jobs commit nearly in the order of their ranks, but one that took its rank at T may
-commit long after. A watermark is raised to T only when every transaction that had begun when T was noted has ended,
-and no job is pending below T. T is noted a little in the past, because a transaction reads its clock before it gets
-its id. The due watermark does the same for admission.
+Ranks come from the clock, so jobs are committed nearly in the order of their ranks. But a job that got its rank at a
+moment T may be committed much later. So a watermark is raised to T only once every transaction has ended that had
+begun when T was recorded, and if no job is pending below T. The recorded T is a little in the past, because a
+transaction reads its clock before it gets its id. The due watermark does the same for admission.
 """
 
 from collections.abc import Iterable
@@ -23,18 +23,19 @@ from windlass.store.postgres.limits.throttle import MAX_PAUSE
 
 MARGIN: Micros = 1 * SECOND
 SHARE = 50
-"""At most 1/50 of the time each is spent on raising watermarks and on looking below them."""
+"""Raising watermarks, and searching below them, take at most 1/50 of the time each."""
 
 PORTION = 1000
-"""Watermarks in one statement."""
+"""Watermarks raised by one statement."""
 MAX_TURN: Micros = SECOND // 4
-"""How long one call raises watermarks: other duties wait."""
+"""How long one call raises watermarks; other duties wait for it."""
 IDLE: Micros = 30 * SECOND
-"""How far behind the watermark of an idle queue may be."""
+"""How far behind the clock the watermark of an idle queue may stay."""
 
 DUE_MARGIN: Micros = 2 * SECOND
-"""A transaction reads its clock before it gets its id: what it inserts as due may be this far in the past."""
+"""Jobs are inserted as due at most this far in the past: a transaction reads its clock before it gets its id."""
 DUE_WHOLE_EVERY: Micros = 60 * SECOND
+"""How often the search for the due watermark begins at the very first job."""
 
 At = tuple[str, int]
 """A queue and a sort priority."""
@@ -56,7 +57,7 @@ async def make_places(db: Db, places: Iterable[At]) -> None:
 
 
 async def lower(db: Db, places: Iterable[tuple[str, int, Micros]]) -> None:
-    """Jobs were put back at these ranks: claims must find them."""
+    """Lower watermarks to the ranks at which jobs were put back, so that claims find them."""
     columns = list(zip(*sorted(places), strict=True))
     if columns:
         queues, sort_priorities, ranks = columns
@@ -74,7 +75,7 @@ class _DueNoted(msgspec.Struct, frozen=True):
 
 
 class DueWatermark:
-    """State of the process that raises the due watermark; several do no harm."""
+    """The state of the process that raises the due watermark; several such processes do no harm."""
 
     def __init__(self) -> None:
         self.noted: _DueNoted | None = None
@@ -82,10 +83,10 @@ class DueWatermark:
 
 
 async def raise_due_watermark(db: Db, watermark: DueWatermark) -> None:
-    """Note a moment; once every transaction of that time has ended, raise the watermark up to it.
+    """Record a moment or, once every transaction of that time has ended, raise the watermark to the recorded one.
 
-    From time to time the search begins at the very first: a job below the watermark, whose transaction stalled for
-    longer than the margin, is late but not lost.
+    Every DUE_WHOLE_EVERY the search begins at the very first job: so a job below the watermark, whose transaction
+    stalled for longer than the margin, is late but not lost.
     """
     noted = watermark.noted
     if noted is not None:
@@ -105,14 +106,14 @@ class Watermarks:
     def __init__(self) -> None:
         self._noted: _Noted | None = None
         self._after: At = _START
-        """The last watermark looked at since the moment was noted."""
+        """The last watermark that was read since the moment was recorded."""
         self._written = -1
         self._due = DueWatermark()
         self._next_raise = 0
         self._next_look = 0
 
     async def tidy(self, access: Access) -> None:
-        """Raise watermarks; from time to time look for jobs below them."""
+        """Raise watermarks; from time to time, search for jobs below them."""
         ((behind, written),) = await access.read(lambda db: db.rows("progress"))
         began = since_boot()
         if written != self._written and began >= self._next_raise:
@@ -120,12 +121,12 @@ class Watermarks:
             self._next_raise = began + min(SHARE * (since_boot() - began), MAX_PAUSE)
             await access.once(lambda db: raise_due_watermark(db, self._due))
         if self._noted is None:
-            # Only after the watermarks were raised up to what was written: else the last of it would be missed.
+            # Only once watermarks were raised for all that was written; otherwise the last of it would be missed.
             self._written = written
         await self._look_below(access)
 
     async def _raise_all(self, access: Access, behind: int) -> None:
-        """Note a moment or, once its transactions have ended, raise watermarks to it, within the time."""
+        """Record a moment or, once its transactions have ended, raise watermarks to it, for at most MAX_TURN."""
         noted = self._noted
         if noted is None:
             now, ahead = (await access.once(lambda db: db.rows("transaction_id")))[0]
@@ -138,7 +139,7 @@ class Watermarks:
             self._noted = None
 
     async def _raise_portion(self, access: Access, rank: Micros) -> bool:
-        """Raise the next watermarks; whether there are more."""
+        """Raise the next watermarks; returns whether there are more."""
         queue, sort_priority = self._after
         values = {
             "queue": queue,

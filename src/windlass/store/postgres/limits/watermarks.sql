@@ -1,16 +1,16 @@
 -- name: add_watermarks
--- Add watermarks where there are none, in order. They are searched first: in a caller's transaction with an old
--- snapshot an INSERT that conflicts with a changed row is a serialization failure.
+-- Add watermarks where there are none, in order. The statement looks them up first, because in a caller's transaction with
+-- an old snapshot an INSERT that conflicts with a changed row is a serialization failure.
 INSERT INTO windlass.watermarks (queue, sort_priority)
 SELECT new.queue, new.sort_priority
-FROM unnest(:queues::text[], :sort_priorities::integer[]) WITH ORDINALITY AS new (queue, sort_priority, place)
+FROM unnest(:queues::text[], :sort_priorities::integer[]) WITH ORDINALITY AS new (queue, sort_priority, nth)
 WHERE NOT EXISTS (SELECT 1 FROM windlass.watermarks AS old WHERE old.queue = new.queue AND old.sort_priority = new.sort_priority)
-ORDER BY new.place
+ORDER BY new.nth
 ON CONFLICT DO NOTHING
 
 -- name: lower_watermarks
--- Jobs were put back: lower their watermarks, and increment `returns` for a concurrent raise. A new watermark begins
--- at 0: a concurrent transaction may put a job there at a lower rank.
+-- Lower watermarks to jobs that were put back, and increment `returns`, which stops a concurrent raise. A new watermark is
+-- 0, because a concurrent transaction may put a job there at a lower rank.
 INSERT INTO windlass.watermarks AS watermark (queue, sort_priority, rank, returns)
 SELECT queue, sort_priority, 0, 1 FROM unnest(:queues::text[], :sort_priorities::integer[], :ranks::bigint[])
     AS put (queue, sort_priority, rank)
@@ -21,21 +21,21 @@ ON CONFLICT (queue, sort_priority) DO UPDATE SET rank = least(watermark.rank, (
 )), returns = watermark.returns + 1
 
 -- name: raise_due_watermark
--- Raise the due watermark to :due or to the first scheduled job, in a snapshot in which every transaction that had
--- begun when :due was noted has ended. With :whole the search begins at 0, and may lower it.
-UPDATE windlass.due_watermark AS f
+-- Raise the due watermark to :due or to the first scheduled job, if every transaction that had begun when :due was
+-- recorded has ended. With :whole, the search begins at 0, and may lower the watermark.
+UPDATE windlass.due_watermark AS watermark
 SET due = least(:due::bigint, (
     SELECT job.run_at FROM windlass.jobs AS job
     WHERE job.stage IN ('scheduled', 'failed') AND job.run_at < :due::bigint
         AND job.run_at >= CASE WHEN :whole::boolean THEN 0 ELSE (SELECT due FROM windlass.due_watermark WHERE one = 1) END
     ORDER BY job.run_at, job.id LIMIT 1
 ))
-WHERE f.one = 1 AND :horizon >= :ahead::bigint
+WHERE watermark.one = 1 AND :horizon >= :ahead::bigint
 RETURNING due
 
 -- name: transaction_id
--- The time, and an id above those of all transactions that have begun. An id of our own: the upper end of a snapshot
--- is the last that has ended, and some above it may be running.
+-- The time, and an id above those of all transactions that have begun: the id of this transaction. Not the upper end of a
+-- snapshot, above which transactions may be running.
 SELECT :now, :transaction
 
 -- name: progress
@@ -45,10 +45,10 @@ SELECT :horizon, /*plain*/
     /*end*//*yugabyte :transaction */
 
 -- name: raise_watermarks
--- Raise the next watermarks, in order, up to :rank or to the lowest pending rank. Returns how many were looked at,
--- the last of them, and how many were raised. The watermark of an idle queue is raised only when it is far behind.
--- `returns` is compared with this statement's snapshot: if a job was put back since, the watermark stays. Locked rows
--- are skipped.
+-- Raise the next watermarks, in order, to :rank or to the lowest pending rank. Returns how many were read, the last of
+-- them, and how many were raised. The watermark of an idle queue is raised only when it is far behind. A watermark is not
+-- raised if its `returns` differs from this statement's snapshot, because a job was put back since. Locked rows are
+-- skipped.
 WITH portion AS MATERIALIZED (
     SELECT queue, sort_priority, rank, returns FROM windlass.watermarks
     WHERE (queue, sort_priority) > (:queue::text, :sort_priority::integer) ORDER BY queue, sort_priority LIMIT :limit::integer
@@ -78,8 +78,8 @@ SELECT (SELECT count(*) FROM portion), last.queue, last.sort_priority, (SELECT c
 FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priority DESC LIMIT 1) AS last
 
 -- name: below_watermarks
--- The lowest pending jobs that no claim would find, because they are below their watermark, or have none. Scans all
--- dead entries below, so it runs rarely.
+-- For each queue and priority, the lowest pending job, if no claim would find it because it is below its watermark, or has
+-- none. Scans all dead entries below, so it runs rarely.
 WITH RECURSIVE place AS (
     (
         SELECT queue, sort_priority, rank FROM windlass.jobs

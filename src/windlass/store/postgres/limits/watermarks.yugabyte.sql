@@ -1,5 +1,5 @@
 -- replaces: add_watermarks
--- Add the watermarks of all buckets where there are none, in order, with what claims of the queue lock.
+-- Add the watermarks of all buckets where there are none, in order, and the rows that claims of the queue lock.
 WITH lock AS (
     INSERT INTO windlass.claim_locks (queue, bucket)
     SELECT DISTINCT new.queue, part.bucket FROM unnest(:queues::text[]) AS new (queue) CROSS JOIN windlass.due_watermark AS part
@@ -18,7 +18,7 @@ ORDER BY new.queue, new.sort_priority, part.bucket
 ON CONFLICT DO NOTHING
 
 -- replaces: lower_watermarks
--- Jobs were put back: lower the watermarks of all buckets, and increment `returns` for a concurrent raise.
+-- Lower the watermarks of all buckets to jobs that were put back, and increment `returns`, which stops a concurrent raise.
 WITH put AS MATERIALIZED (
     SELECT queue, sort_priority, min(rank) AS rank
     FROM unnest(:queues::text[], :sort_priorities::integer[], :ranks::bigint[]) AS put (queue, sort_priority, rank)
@@ -38,20 +38,20 @@ ON CONFLICT (queue, sort_priority, bucket) DO UPDATE SET rank = least(watermark.
 )), returns = watermark.returns + 1
 
 -- replaces: raise_due_watermark
--- Raise the due watermark of each bucket to :due or to its first scheduled job, when every transaction that had begun
--- when :due was noted has ended, as far as time tells.
-UPDATE windlass.due_watermark AS f
+-- Raise the due watermark of each bucket to :due or to its first scheduled job, if every transaction that had begun when
+-- :due was recorded should have ended by now.
+UPDATE windlass.due_watermark AS watermark
 SET due = least(:due::bigint, (
     SELECT job.run_at FROM windlass.jobs AS job
-    WHERE job.bucket = f.bucket AND job.stage IN ('scheduled', 'failed') AND job.run_at < :due::bigint
-        AND job.run_at >= CASE WHEN :whole::boolean THEN 0 ELSE f.due END
+    WHERE job.bucket = watermark.bucket AND job.stage IN ('scheduled', 'failed') AND job.run_at < :due::bigint
+        AND job.run_at >= CASE WHEN :whole::boolean THEN 0 ELSE watermark.due END
     ORDER BY job.run_at, job.id LIMIT 1
 ))
 WHERE :horizon >= :ahead::bigint
 RETURNING due
 
 -- replaces: raise_watermarks
--- Raise the watermarks of the next queues and priorities, each bucket up to :rank or to its lowest pending rank.
+-- Raise the watermarks of the next queues and priorities, in each bucket to :rank or to its lowest pending rank.
 WITH portion AS MATERIALIZED (
     SELECT queue, sort_priority FROM windlass.watermarks
     WHERE bucket = 0 AND (queue, sort_priority) > (:queue::text, :sort_priority::integer)
@@ -85,7 +85,8 @@ SELECT (SELECT count(*) FROM portion), last.queue, last.sort_priority, (SELECT c
 FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priority DESC LIMIT 1) AS last
 
 -- replaces: below_watermarks
--- The lowest pending jobs of each bucket that no claim would find, because they are below their watermark, or have none.
+-- The lowest pending job of each queue and priority, if no claim would find it in its bucket because it is below the
+-- watermark, or there is none.
 WITH RECURSIVE place AS (
     SELECT first.* FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
         SELECT bucket, queue, sort_priority, rank FROM windlass.jobs

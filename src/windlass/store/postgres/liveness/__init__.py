@@ -1,1 +1,1 @@
-"""Leases, leadership, workers, and the rescue of what dead runners held."""
+"""Leases, leadership, workers, and the rescue of the jobs of dead runners."""

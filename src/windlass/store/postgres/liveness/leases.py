@@ -1,7 +1,7 @@
 """Leases: one per runner, by the server's clock.
 
-Lapsed leases are never renewed, and an outage ends no runner: the last renewal of any lease is written by the
-renewal's own statement, so while renewals fail, for any reason, the silence is visible.
+A lapsed lease is never renewed. An outage ends no runner: the statement that renews leases also writes when any lease
+was last renewed, so that a silence is visible, whatever makes renewals fail.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from windlass.store.postgres.connection.db import Db
 from windlass.store.records import CancelRequest, LeaseRequest, Renewal
 
 FRESH: Micros = SECOND
-"""Younger activity is not written again: each write leaves a dead row."""
+"""The lease activity is not written more often than this, because each write leaves a dead row."""
 _FRESH_PART = 8
-"""As a part of a lease: old activity must not turn into half a lease of silence."""
+"""Nor is it older than 1/8 of a lease, so that it does not look like half a lease of silence."""
 
 
 async def open_lease(db: Db, request: LeaseRequest) -> None:
-    """A lease for a new runner; idempotent."""
+    """Open a lease for a new runner; repeating it is a no-op."""
     await db.run("open_lease", {"runner": request.runner, "worker": request.worker, "length": request.length})
 
 
 async def renew(access: Access, runners: Sequence[str], length: Micros) -> Renewal:
-    """Extend valid leases; lapsed ones are lost. A general silence is forgiven first."""
+    """Extend valid leases; lapsed ones are lost. A silence of all runners is forgiven first."""
     due, held = await _renew(access, runners, length, None)
     if due:
-        # Leases that lapse between the two statements are kept: the server may have stalled unnoticed.
+        # Leases that lapsed between the two statements are kept, because the server may have stalled in between.
         moment = await access.write(forgive_silence)
         _, held = await _renew(access, runners, length, moment)
     kept = tuple(runner for runner in runners if runner in held)
@@ -54,22 +54,24 @@ async def cancels(db: Db, worker: str) -> tuple[CancelRequest, ...]:
 
 
 async def forgive_silence(db: Db, length: Micros | None = None) -> Micros:
-    """Give every lease a grace after a general silence; returns the moment up to which that is done.
+    """Give every lease a grace if all runners were silent; returns the moment up to which silences are forgiven.
 
-    If no lease was renewed for half a lease, the server was out of reach: no runner is dead. The first call
-    afterwards grants every lease one more length, from now. A forward jump of the server's clock looks the same. If
-    the clock was set back, leases would last longer and dead runners would be noticed late: each lease gets one
-    length from now, and leadership is free. Needs a transaction of its own, because others wait for the row until its
-    end; without a silence nothing is locked or written. `length` is that of a lease about to be opened.
+    If no lease was renewed for half a lease, the server was unreachable: no runner need be dead. The first call
+    afterwards extends every lease by one length from now. A forward jump of the server's clock looks the same. If the
+    clock was set back, leases would last too long and dead runners would be found late: then each lease is shortened
+    to one length from now, and leadership is free.
 
-    A lease that lapsed by the moment returned may be rescued, but none that lapsed since: the server may have stalled
-    between two statements, and that silence is not forgiven yet.
+    Needs a transaction of its own, because concurrent calls wait for its end; without a silence nothing is locked or
+    written. `length` is that of a lease that is about to be opened.
+
+    The caller may rescue runners whose leases lapsed by the moment returned, but none that lapsed since: the server
+    may have stalled between two statements, and that silence is not forgiven yet.
     """
     at, moment, shortest = (await db.rows("lease_activity", {"length": length}))[0]
     if at is None:
         await db.run("add_lease_activity")
     elif _is_long(moment - at, shortest):
-        # Of two calls after an outage the second waits here until the first has granted.
+        # Of two calls after an outage, the second waits here until the first has extended the leases.
         at, reached_at, graced_until, moment = (await db.rows("lock_lease_activity"))[0]
         if _is_long(moment - at, shortest):
             moment = await _forgive(db, at, reached_at, graced_until)
@@ -82,7 +84,7 @@ def _is_long(silence: Micros, shortest: Micros | None) -> bool:
 
 
 async def _forgive(db: Db, at: Micros, reached_at: Micros, graced_until: Micros) -> Micros:
-    """Forgive the silence up to the moment returned, which is read after all locks are held."""
+    """Forgive the silence up to the moment returned, which is read once all leases are locked."""
     leases = await db.rows("lock_leases")
     moment = await db.now()
     if moment > at:

@@ -1,14 +1,14 @@
 -- name: open_lease
--- A lease for a new runner; a lapsed one is not renewed.
+-- Open a lease for a new runner. An existing one, lapsed or not, is left unchanged.
 INSERT INTO windlass.leases (runner, worker, expires_at, length)
 VALUES (:runner, :worker, :now + :length::bigint, :length::bigint)
 ON CONFLICT (runner) DO NOTHING
 
 -- name: renew
--- Extend valid leases, and note the activity in the same statement: it touches no other table, so no lock on one
--- delays it. Leases are locked in order; deleted and lapsed ones are not renewed. Nothing is done if a silence is to
--- be forgiven first, or the clock was set back, unless that was done at :moment. The activity is locked last, and
--- skipped if it is locked. A lease is never shortened: a concurrent transaction may have granted a grace.
+-- Extend valid leases, and record the lease activity in the same statement, which uses no other table whose locks could
+-- delay it. Leases are locked in order; deleted and lapsed ones are not renewed. Nothing is done if a silence must be
+-- forgiven first, or the clock was set back, unless that was done at :moment. The activity is written last, and not
+-- at all if it is locked. A lease is never shortened, because a concurrent transaction may have given it a grace.
 WITH activity AS MATERIALIZED (
     SELECT clock.now, clock.now - activity.at AS silence
     FROM (SELECT :now AS now) AS clock LEFT JOIN windlass.lease_activity AS activity ON activity.one = 1
@@ -44,7 +44,7 @@ WHERE lease.worker = :worker
 ORDER BY job.id
 
 -- name: lease_activity
--- The last renewal, the time, and the length of the shortest lease, including one about to be opened. Without a lock.
+-- The last renewal, the time, and the length of the shortest lease, including one about to be opened. Takes no lock.
 SELECT (SELECT at FROM windlass.lease_activity WHERE one = 1), :now,
     least(:length::bigint, (SELECT min(length) FROM windlass.leases))
 
@@ -52,7 +52,7 @@ SELECT (SELECT at FROM windlass.lease_activity WHERE one = 1), :now,
 INSERT INTO windlass.lease_activity (one, at, seen_at, graced_until) VALUES (1, :now, :now, :now) ON CONFLICT (one) DO NOTHING
 
 -- name: lock_lease_activity
--- Lock the lease activity: a transaction that waited sees what the holder before has written.
+-- Lock the lease activity; a transaction that waited for the lock sees what the previous holder wrote.
 SELECT at, greatest(at, seen_at), graced_until, :now FROM windlass.lease_activity WHERE one = 1 FOR UPDATE
 
 -- name: lock_leases
@@ -60,20 +60,20 @@ SELECT at, greatest(at, seen_at), graced_until, :now FROM windlass.lease_activit
 SELECT runner, length, graces FROM windlass.leases ORDER BY runner FOR UPDATE
 
 -- name: grace
--- Extend leases, locked by the caller, by one length from the moment.
+-- Extend leases, which the caller has locked, to one length from the moment.
 UPDATE windlass.leases SET expires_at = greatest(expires_at, :moment::bigint + length), graces = graces + 1
 WHERE runner = ANY (:runners::text[])
 
 -- name: shorten
--- The clock was set back: no lease, locked by the caller, lasts longer than its length from now.
+-- After the clock was set back: shorten leases, which the caller has locked, to one length from the moment.
 UPDATE windlass.leases SET expires_at = :moment::bigint + length
 WHERE runner = ANY (:runners::text[]) AND expires_at > :moment::bigint + length
 
 -- name: expire_leadership
--- The clock was set back: leadership would last longer. The leader acquires it again.
+-- After the clock was set back, leadership would last too long: end it. The leader acquires it again.
 UPDATE windlass.leadership SET expires_at = :moment::bigint WHERE expires_at > :moment::bigint
 
 -- name: set_lease_activity
--- Silence up to this moment is forgiven. The caller has locked the row.
+-- Record that silences up to this moment are forgiven. The caller has locked the row.
 UPDATE windlass.lease_activity SET at = :moment::bigint, seen_at = :moment::bigint,
     graced_until = :graced_until::bigint WHERE one = 1

@@ -1,8 +1,8 @@
-"""rescue: put back what dead runners held; the lease is deleted first.
+"""rescue: put back the jobs of dead runners, after their leases were deleted.
 
 Leases are deleted in a transaction of their own, so that no later claim finds them; the jobs follow in portions. If
-the rescuer dies in between, or a claim that had seen the lease commits later, jobs run without a lease: such orphans
-are rescued too.
+the rescuer dies in between, or a claim that has seen the lease commits later, jobs are left without a lease: such
+orphans are rescued too.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,15 +22,15 @@ PORTION = 500
 """Jobs put back in one transaction."""
 ORPHAN_AGE: Micros = 2 * SECOND
 ORPHANS_EVERY: Micros = 5 * SECOND
-"""Orphans are rare, and the search scans what every runner holds."""
+"""How often orphans are searched: they are rare, and the search reads the jobs of every runner."""
 CLAIMS_EVERY: Micros = 60 * SECOND
-"""How often the rows of claims that are over are deleted."""
+"""How often rows of `claims` without running jobs are deleted."""
 EVER: Micros = 2**62
 NO_LIMIT = 2**31 - 1
 
 
 class Rescuer:
-    """Finds dead runners, and puts back their jobs. Any number of them may run at the same time."""
+    """Finds dead runners and puts back their jobs. Several processes may do that at the same time."""
 
     def __init__(self) -> None:
         self._orphans_at: Micros = 0
@@ -48,7 +48,7 @@ class Rescuer:
             values = {"moment": moment, "limit": limit}
             gone = [row[0] for row in await access.once(lambda db: db.rows("drop_lapsed", values))]
             rescued += await _put_back(access, gone, EVER)
-        # This is also right if the clock was set back.
+        # Spelled so that it is also true after the clock was set back.
         if not now < self._orphans_at <= now + ORPHANS_EVERY:
             self._orphans_at = now + ORPHANS_EVERY
             rescued += await _rescue_orphans(access, limit, now - ORPHAN_AGE)
@@ -60,11 +60,11 @@ class Rescuer:
 
 
 async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
-    """End a runner whose process its supervisor saw end; the supervisor names the started jobs."""
+    """Put back the jobs of a runner that its supervisor saw end; `ended` names the jobs that had started."""
     try:
         return await access.ending_waits().write(lambda db: _end_runner(db, ended, "lock_held"))
     except RowsHeld:
-        # A job that stays locked is rescued as an orphan later.
+        # Skip locked jobs: they are rescued as orphans later.
         return await access.write(lambda db: _end_runner(db, ended, "lock_orphaned"))
 
 
@@ -79,7 +79,7 @@ async def _end_runner(db: Db, ended: RunnerEnd, statement: str) -> list[Rescued]
 
 
 async def _rescue_orphans(access: Access, limit: int, before: Micros) -> list[Rescued]:
-    """Rescue orphans, but only after a moment: their rescuer may be about to put them back."""
+    """Rescue jobs without a lease, claimed `before` a moment: a rescuer may be about to put newer ones back."""
     values = {"before": before, "limit": limit}
     runners = [row[0] for row in await access.read(lambda db: db.rows("orphans", values))]
     return await _put_back(access, runners, before)

@@ -1,18 +1,19 @@
 -- name: lapsed
--- Whether a lease has lapsed, whether leases may be in their grace, for how long no process has reached the store,
--- and the time. Without a lock.
+-- Whether a lease has lapsed, whether leases may be in their grace, for how long no process has reached the store, and
+-- the time. Takes no lock.
 SELECT EXISTS (SELECT FROM windlass.leases WHERE expires_at <= clock.now /*yugabyte - :skew */),
     coalesce(clock.now <= activity.graced_until, false),
     coalesce(clock.now - greatest(activity.at, activity.seen_at), 0), clock.now
 FROM (SELECT :now AS now) AS clock LEFT JOIN windlass.lease_activity AS activity ON activity.one = 1
 
 -- name: note_lease_check
--- Note a search for lapsed leases; skipped if the row is locked.
+-- Record a search for lapsed leases, unless the row is locked.
 UPDATE windlass.lease_activity SET seen_at = :now
 WHERE one = (SELECT one FROM windlass.lease_activity WHERE one = 1 FOR UPDATE SKIP LOCKED)
 
 -- name: drop_lapsed
--- Delete lapsed leases: their runners can claim nothing from here on. Locked ones are being renewed or deleted.
+-- Delete lapsed leases: without them, their runners can claim nothing. Locked leases are skipped: they are being renewed
+-- or deleted.
 WITH lapsed AS MATERIALIZED (
     SELECT runner FROM windlass.leases WHERE expires_at <= :moment::bigint /*yugabyte - :skew */
     ORDER BY runner LIMIT :limit::integer FOR UPDATE SKIP LOCKED
@@ -21,8 +22,8 @@ DELETE FROM windlass.leases WHERE runner = ANY (ARRAY(SELECT runner FROM lapsed)
 RETURNING runner
 
 -- name: lock_held
--- Lock all that one runner runs, in order; a settlement of its own in flight goes first. By ids, so that the order
--- does not make the planner scan the table. With a lock_timeout: a caller's open transaction may hold one of them.
+-- Lock all jobs that a runner runs, in order, after any settlement of its own that is in flight. By ids, so that the
+-- order does not make the planner scan the table. With a lock_timeout, because a caller's transaction may lock a job.
 SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, claimed_at, started_at, cancel_requested,
     reason, idempotency_key, attempts, idempotency_window, expires_at
 FROM windlass.jobs AS job
@@ -32,7 +33,7 @@ WHERE job.id = ANY (ARRAY(SELECT held.id FROM windlass.held_jobs AS held WHERE h
 ORDER BY job.id FOR UPDATE
 
 -- name: lock_orphaned
--- Lock a portion of what runners without a lease run; jobs that are being settled are skipped. Unordered, because an
+-- Lock a portion of the jobs of runners without a lease; jobs that are being settled are skipped. Unordered, because an
 -- order would make the planner scan the table.
 SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, claimed_at, started_at, cancel_requested,
     reason, idempotency_key, attempts, idempotency_window, expires_at
@@ -45,11 +46,11 @@ WHERE job.id = ANY (ARRAY(
 LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 
 -- name: drop_lease
--- Delete a runner's lease: it can claim nothing from here on.
+-- Delete a runner's lease: without it, the runner can claim nothing.
 DELETE FROM windlass.leases WHERE runner = :runner
 
 -- name: orphans
--- Runners that hold jobs since :before and have no lease, from runner to runner in the index.
+-- Runners without a lease that hold jobs claimed before :before: one seek for each runner.
 WITH RECURSIVE holders AS (
     (SELECT runner FROM windlass.claims ORDER BY runner LIMIT 1)
     UNION ALL
@@ -67,8 +68,8 @@ WHERE runner IS NOT NULL
 LIMIT :limit::integer
 
 -- name: drop_claims
--- Delete the claims of whose jobs none is running any more. Their runners delete most of them themselves, but not those
--- whose answers they did not get. A job that is claimed once more is in another row.
+-- Delete claims without running jobs. Runners delete most of theirs, but not those whose replies were lost. A job that is
+-- claimed again is in another row.
 DELETE FROM windlass.claims WHERE /*plain*/ctid/*end*//*yugabyte part*/ = ANY (ARRAY(
     SELECT over./*plain*/ctid/*end*//*yugabyte part*/ FROM windlass.claims AS over WHERE over.runner > '' AND NOT EXISTS (
         SELECT FROM windlass.jobs AS job

@@ -1,4 +1,4 @@
-"""Workers, alive if their heartbeat is recent, and the leadership of one coordinator; times are the server's."""
+"""The registry of workers, which are alive if their heartbeat is recent, and the leadership of the coordinator."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from windlass.store.rows import SILENT_AFTER, to_worker
 
 
 async def beat(db: Db, workers: Sequence[WorkerInfo]) -> None:
-    """Register or refresh, in the order of the ids: two servers may have the same ones."""
+    """Register workers or refresh their entries, in order: two processes may report the same ones."""
     ordered = sorted(workers, key=lambda worker: worker.id)
     infos = [msgspec.json.encode(worker).decode() for worker in ordered]
     await db.run("beat", {"ids": [worker.id for worker in ordered], "infos": infos})
@@ -31,7 +31,7 @@ async def forget_dead(db: Db) -> None:
 
 
 async def is_taken(db: Db, bid: Campaign) -> bool:
-    """Whether another process is the leader; read without a lock."""
+    """Whether another process is the leader; takes no lock."""
     return await current_leader(db) not in (None, bid.candidate)
 
 

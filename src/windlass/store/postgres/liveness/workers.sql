@@ -7,7 +7,7 @@ ON CONFLICT (id) DO UPDATE SET info = excluded.info, beat_at = excluded.beat_at
 DELETE FROM windlass.workers WHERE id = :id
 
 -- name: workers
--- Live workers, with the number of jobs that their runners hold, from lease to lease.
+-- Live workers, with the number of jobs that their runners hold, counted lease by lease.
 SELECT worker.info, worker.started_at, worker.beat_at, coalesce(busy.jobs, 0)::bigint
 FROM windlass.workers AS worker
 LEFT JOIN (
@@ -24,8 +24,8 @@ ORDER BY worker.started_at, worker.id
 DELETE FROM windlass.workers WHERE beat_at <= :now - :silent::bigint
 
 -- name: acquire_leadership
--- Acquire leadership if it is free, or renew its own. Of two concurrent candidates the second waits for the first, and
--- loses. The term grows with each new leadership, also of the same candidate.
+-- Acquire leadership if it is free, or renew it. Of two concurrent candidates the second waits for the first, and fails.
+-- The term grows whenever leadership was free, even if the same candidate acquires it.
 INSERT INTO windlass.leadership AS leader (one, holder, term, expires_at) VALUES (1, :holder, 1, :now + :length::bigint)
 ON CONFLICT (one) DO UPDATE SET
     holder = excluded.holder,

@@ -1,1 +1,1 @@
-"""What is done with jobs, queues and schedules: one module per verb, with its SQL."""
+"""The verbs, each module with its statements in the .sql file beside it."""

@@ -1,9 +1,9 @@
 -- name: admit
--- Make due jobs pending, or blocked if they need a slot of a key; the earliest first. Returns how many, and how long
--- until the next is due. Locked rows are skipped. The rank of a pending job is never in the past (core/jobs/admission.py)
--- nor below its watermark; but a throttled job keeps its rank, and the watermark is lowered to it. If nothing is due,
--- nothing is written. The next job is searched behind the last that was taken, because this statement still sees
--- those as due. Watermarks are added by enqueues: an insert here would wait for callers' transactions.
+-- Make due jobs pending, or blocked if they need a key slot; the earliest first. Returns how many, and how long until the
+-- next is due. Locked rows are skipped. The rank of a pending job is never in the past (core/jobs/admission.py), nor below
+-- its watermark; but a throttled job keeps its rank, and the watermark is lowered to it. If nothing is due, nothing is
+-- written. The search for the next job begins behind the last admitted one, because this statement still sees the
+-- admitted jobs as due. Only enqueues add watermarks: an insert here would wait for callers' transactions.
 WITH start AS MATERIALIZED (
     SELECT due FROM windlass.due_watermark WHERE one = 1
 ), due AS MATERIALIZED (
@@ -21,7 +21,8 @@ WITH start AS MATERIALIZED (
             WHEN job.concurrency_key IS NOT NULL AND job.key_slot IS NULL THEN job.run_at
             WHEN job.reason = 'rate limit of its key' THEN job.rank
             ELSE greatest(job.run_at, :now, (
-                SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+                SELECT watermark.rank FROM windlass.watermarks AS watermark
+                WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
             ))
         END, tenant_queue = (
             SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
@@ -56,8 +57,8 @@ SELECT (SELECT jobs FROM taken), (
 SELECT name, ageing FROM windlass.queues WHERE ageing IS NOT NULL
 
 -- name: age
--- Jobs that wait too long move up to the next higher priority at which jobs wait, with the rank they have. The oldest
--- are in front, so only the first rows behind each watermark are looked at.
+-- Move jobs that have waited too long to the next higher priority with pending jobs; they keep their ranks. The oldest jobs
+-- come first, so only the first rows behind each watermark are read.
 WITH level AS MATERIALIZED (
     SELECT watermark.sort_priority, watermark.rank FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
@@ -87,7 +88,7 @@ SET aged_by = job.aged_by + job.sort_priority - locked.above, sort_priority = lo
 FROM locked WHERE job.id = locked.id RETURNING job.queue, job.sort_priority, job.rank
 
 -- name: is_any_expired
--- Whether a waiting job has expired, by the partial index.
+-- Whether a waiting job has expired.
 SELECT EXISTS (
     SELECT FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
         SELECT FROM windlass.jobs
@@ -102,12 +103,12 @@ WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running'
 ORDER BY job.expires_at, job.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 
 -- name: oldest
--- How long the first pending job of each queue has waited, by the head of each priority.
-SELECT place.queue, greatest(0, :now - min(head.rank))
-FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+-- How long the oldest pending job of each queue has waited, by the first job of each priority.
+SELECT watermark.queue, greatest(0, :now - min(head.rank))
+FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
     SELECT rank FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-    AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+    AND rank >= watermark.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT 1
 ) AS head
-GROUP BY place.queue
+GROUP BY watermark.queue

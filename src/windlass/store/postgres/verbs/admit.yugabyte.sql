@@ -1,5 +1,5 @@
 -- replaces: admit
--- The same, from bucket to bucket: the earliest of all are found first, and then locked by their ids.
+-- The same for jobs in buckets: first find the earliest jobs of all buckets, then lock them by their ids.
 WITH start AS MATERIALIZED (
     SELECT bucket, due FROM windlass.due_watermark
 ), heads AS MATERIALIZED (
@@ -23,7 +23,8 @@ WITH start AS MATERIALIZED (
             WHEN job.concurrency_key IS NOT NULL AND job.key_slot IS NULL THEN job.run_at
             WHEN job.reason = 'rate limit of its key' THEN job.rank
             ELSE greatest(job.run_at, :now, (
-                SELECT f.rank FROM windlass.places AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+                SELECT watermark.rank FROM windlass.places AS watermark
+                WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
             ))
         END, tenant_queue = (
             SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
@@ -58,7 +59,7 @@ SELECT (SELECT count(*) FROM due), (
 )
 
 -- replaces: age
--- Jobs that wait too long move up to the next higher priority at which jobs wait, in any bucket.
+-- Move jobs that have waited too long to the next higher priority with pending jobs in any bucket.
 WITH level AS MATERIALIZED (
     SELECT DISTINCT watermark.sort_priority FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
@@ -69,12 +70,12 @@ WITH level AS MATERIALIZED (
 ), step AS MATERIALIZED (
     SELECT sort_priority, lag(sort_priority) OVER (ORDER BY sort_priority) AS above FROM level
 ), aged AS MATERIALIZED (
-    SELECT head.id, step.above FROM step JOIN windlass.watermarks AS place
-        ON place.queue = :queue::text AND place.sort_priority = step.sort_priority
+    SELECT head.id, step.above FROM step JOIN windlass.watermarks AS watermark
+        ON watermark.queue = :queue::text AND watermark.sort_priority = step.sort_priority
     CROSS JOIN LATERAL (
         SELECT job.id, job.rank, job.updated_at FROM windlass.jobs AS job
-        WHERE job.bucket = place.bucket AND job.queue = :queue::text AND job.sort_priority = step.sort_priority
-        AND job.stage = 'pending' AND job.status = 'pending' AND job.rank >= place.rank AND job.rank <= :now - :ageing::bigint
+        WHERE job.bucket = watermark.bucket AND job.queue = :queue::text AND job.sort_priority = step.sort_priority
+        AND job.stage = 'pending' AND job.status = 'pending' AND job.rank >= watermark.rank AND job.rank <= :now - :ageing::bigint
         ORDER BY job.rank, job.id LIMIT :head::integer
     ) AS head
     WHERE step.above IS NOT NULL AND head.updated_at <= :now - :ageing::bigint

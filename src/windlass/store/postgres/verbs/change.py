@@ -20,7 +20,7 @@ from windlass.store.sql.queues import add_missing
 async def change(
     db: Db, ids: Sequence[JobId], wanted: JobChange, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Each job wholly or not at all; its idempotency key moves with it into another queue."""
+    """Change jobs, each completely or not at all; the idempotency key moves with the job to another queue."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
         found = await find(db, some, lock_finished=wanted.is_repair)
@@ -40,14 +40,14 @@ async def change(
 
 
 async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | None) -> dict[JobId, JobId]:
-    """Take the keys of these jobs in their new queue; returns {job: holder} of those that are taken."""
+    """Move the idempotency keys of these jobs to their new queue; returns {job: holder} for keys taken there."""
     holders: dict[JobId, JobId] = {}
     moving = [id_ for id_ in ids if queue is not None and found[id_].queue != queue]
     if queue is None or not moving:
         return holders
     await add_missing(db, [queue])
     keyed = [(key, id_) for id_ in moving if (key := found[id_].key) is not None]
-    # In order of the keys; of two jobs with the same key, the first that was named gets it.
+    # In the order of the keys, to avoid deadlocks; of two jobs with the same key, the one named first gets it.
     for key, id_ in sorted(keyed, key=lambda each: each[0]):
         if holder := await take(db, queue, key, id_):
             holders[id_] = holder
@@ -56,7 +56,7 @@ async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | No
 
 
 def _changed(at: JobState, wanted: JobChange, now: Micros) -> tuple[Timing, int | None]:
-    """Its timing and key slot after the change."""
+    """The timing and key slot of a job after the change."""
     after = reschedule(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
     key_slot = key_slot_after(at.key_slot, after, wanted, moves=wanted.queue not in (None, at.queue))
     return or_waiting_for_key(after, at.concurrency_key, key_slot), key_slot
@@ -79,7 +79,7 @@ async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wante
         "queue": wanted.queue,
     }
     rows = await db.rows("change", values)
-    # Before it is due: admission adds no watermarks.
+    # Add watermarks before these jobs are due: admission adds none.
     await watermarks.make_places(db, [tuple(row[:2]) for row in rows if row[3] != Status.PENDING])
-    # It may have moved to another queue or priority, with an old rank.
+    # A job may have moved to another queue or priority with an old rank.
     await watermarks.lower(db, [tuple(row[:3]) for row in rows if row[3] == Status.PENDING])

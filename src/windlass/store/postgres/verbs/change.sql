@@ -1,11 +1,12 @@
 -- name: repair
--- Another payload for dead jobs, locked by the caller. Their times stay: retention counts from their end.
+-- Another payload for dead jobs, which the caller has locked. Their times do not change, because retention counts from
+-- their end.
 UPDATE windlass.history_dead SET payload = :payload WHERE id = ANY (:ids::uuid[])
 
 -- name: change
--- Change waiting jobs, locked by the caller: each has its own timing, the rest is the same for all. Keys of freed
--- key slots and of newly waiting jobs become dirty. Ageing is reset when a job is delayed, moved, or given another
--- priority; its delay after its parents when it gets a time.
+-- Change waiting jobs, which the caller has locked: each has its own timing, the rest is the same for all. The keys of jobs
+-- that give up a key slot, or wait for one from now on, become dirty. A job that is delayed, moved, or gets another
+-- priority loses what ageing added; one that gets a time loses its delay after parents.
 WITH before AS MATERIALIZED (
     SELECT id, queue, concurrency_key AS key, key_slot FROM windlass.jobs
     WHERE id = ANY (:ids::uuid[]) AND concurrency_key IS NOT NULL

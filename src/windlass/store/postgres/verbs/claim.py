@@ -1,4 +1,4 @@
-"""claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
+"""claim: assign pending jobs to a runner, best first; repeating a claim returns the same jobs."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -22,7 +22,7 @@ from windlass.store.postgres.verbs.open_claims import OpenClaims
 from windlass.store.records import ClaimRequest, QueueQuota
 
 MAX_KNOWN = 1000
-"""Lists of queues whose claims are remembered."""
+"""Lists of queues for which rescans are remembered."""
 _BEGIN = 7
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("sort_priority", "rank", "id")
@@ -36,10 +36,10 @@ Seen = tuple[Micros, JobId]
 class Claims:
     """The claims of one process, with a cursor per queue and priority.
 
-    While jobs flow, a claim begins where the last one ended, so that it does not step over dead index entries again.
-    If a job was put back since, it begins at the watermark. It also does so every second
-    (`rescan_every` of the profile) and whenever jobs do not flow, within 1/20 of the time: for jobs that were
-    committed late, or whose rows were locked.
+    While claims get as many jobs as they ask for, each begins at the cursors, where the last one ended, so that it
+    does not read dead index entries again. A claim begins at the watermarks if a job was put back since; and also
+    every second (`rescan_every` of the profile), or if the last claim got too few jobs, to find jobs that were
+    committed late or whose rows were locked. Once these rescans take long, they are limited to 1/20 of the time.
     """
 
     def __init__(self, announce: Callable[[], None], server: Server) -> None:
@@ -49,7 +49,7 @@ class Claims:
         self._rescans: dict[tuple[str, ...], Rescans] = {}
         self.key_queues = KeyQueues()
         self.admitted_more = False
-        """Whether the last claim admitted more jobs than it took: other runners may want them."""
+        """Whether the last claim admitted more jobs than it took, so that other runners should be woken."""
         self._seen: dict[At, Seen] = {}
         self._returns: dict[tuple[str, ...], int] = {}
         self._limited: set[str] = set()
@@ -57,7 +57,7 @@ class Claims:
         self.open = OpenClaims()
 
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
-        """Only under a valid lease. Claims again if waiting jobs were admitted for it."""
+        """Claim jobs, under a valid lease only; if that admits jobs that wait for keys, claim again."""
         over = self.open.due(request.runner)
         try:
             jobs = await self._claim(access, request, list(over))
@@ -74,7 +74,7 @@ class Claims:
         return jobs
 
     async def _admit(self, access: Access, wanted: int) -> int:
-        """Admit jobs that wait for their keys, at ranks ahead of this process's cursors."""
+        """Admit jobs that wait for their keys, at ranks beyond this process's cursors."""
         ranks = [rank for (queue, *_), (rank, _) in self._seen.items() if queue in self.key_queues.dirty]
         ranks += [self.limited.farthest(queue) for queue in self.key_queues.dirty]
         return await self.key_queues.admit(access, wanted, max(ranks, default=0) + 1)
@@ -95,21 +95,21 @@ class Claims:
             else:
                 portion = _Portion(request, queues, limit, first=not jobs and not again, over=over)
                 taken = await self._from(access, portion)
-                # Limited queues, and all behind them, are asked next.
+                # Limited queues, and all after them, come next.
                 queues = tuple(takewhile(lambda queue: queue not in self._limited, queues))
             if taken is None:
-                # The reply to an earlier try was lost: return the jobs that it took.
+                # An earlier try took jobs, and its reply was lost: return those.
                 jobs = await _taken_before(access, request)
                 break
             jobs += taken
             quotas = quotas[len(queues) :]
         if len(request.quotas) > 1:
-            place = {quota.queue: i for i, quota in enumerate(request.quotas)}
-            jobs.sort(key=lambda job: place.get(job.queue, len(place)))
+            position = {quota.queue: i for i, quota in enumerate(request.quotas)}
+            jobs.sort(key=lambda job: position.get(job.queue, len(position)))
         return jobs
 
     async def _from_limited(self, access: Access, asked: Asked) -> list[Claimed] | None:
-        """From a limited queue; None: an earlier try took jobs."""
+        """Claim from a limited queue; returns None if an earlier try of this claim took jobs."""
         outcome = await self.limited.claim(access, asked)
         if outcome.shrunk:
             self._announce()
@@ -119,7 +119,7 @@ class Claims:
         return None if outcome.again else [claimed(row) for row in outcome.rows]
 
     async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
-        """From the cursors, from the watermarks, or from both, one after the other."""
+        """Claim from unlimited queues, from the cursors or watermarks on, or from both, one after the other."""
         rescans = self._rescans_of(portion.queues)
         due = rescans.due()
         seen = {} if due else {at: seen for at, seen in self._seen.items() if at[0] in portion.queues}
@@ -152,7 +152,7 @@ class Claims:
         if leased is None:
             raise LeaseLost(portion.request.runner)
         if not leased:
-            return []  # nothing now: the next renewal tells whether it is lost
+            return []  # the next renewal shows whether the lease is lost
         if again:
             return None
         self._returns[portion.queues] = returns
@@ -173,31 +173,32 @@ class Claims:
         return rows
 
     async def _rows(self, access: Access, values: dict[str, Any]) -> list[Any]:
-        """One statement; with buckets, until no other claim is in its way."""
+        """Run the statement `claim`; with buckets, in turn with other claims."""
         if self._turns is None:
             return await access.once(lambda db: db.rows("claim", values))
 
         def claim(of_turn: dict[str, Any]) -> Awaitable[list[Any]]:
-            # A careful claim waits for no row: it takes longer, as it locks each job.
+            # A careful claim needs no bound for waits: it skips locked jobs. It takes longer, because it locks each
+            # job.
             chosen = access if of_turn["careful"] else access.ending_waits()
             return chosen.once(lambda db: db.rows("claim", of_turn))
 
         return await self._turns.take(claim, values)
 
     def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
-        """A claim that began at the watermarks and got enough did not reach these cursors: forget them."""
-        place = {queue: i for i, queue in enumerate(queues)}
+        """Forget the cursors that a claim did not reach, because it began at the watermarks and got enough jobs."""
+        position = {queue: i for i, queue in enumerate(queues)}
         if self._turns is not None and self._turns.loose:
-            # It saw some of the buckets.
-            self._seen = {at: seen for at, seen in self._seen.items() if at[0] not in place}
+            # A loose claim has read some of the buckets only.
+            self._seen = {at: seen for at, seen in self._seen.items() if at[0] not in position}
             return
-        last = max((place[queue], sort_priority) for queue, sort_priority, _ in reached)
-        for at in [at for at in self._seen if at[0] in place and (place[at[0]], at[1]) > last]:
+        last = max((position[queue], sort_priority) for queue, sort_priority, _ in reached)
+        for at in [at for at in self._seen if at[0] in position and (position[at[0]], at[1]) > last]:
             del self._seen[at]
 
     @property
     def _waited(self) -> Micros:
-        """How long the last statement waited for other claims: that was no work."""
+        """How long the last claim waited for other claims, which does not count as work."""
         return 0 if self._turns is None else self._turns.waited
 
 
@@ -208,7 +209,7 @@ class _Portion(msgspec.Struct, frozen=True):
     queues: tuple[str, ...]
     limit: int
     first: bool
-    """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
+    """Whether nothing was taken yet: then jobs with the number of this claim are from an earlier try."""
     over: Sequence[int] = ()
     """Older claims of the runner whose rows can be shortened."""
 
@@ -232,17 +233,17 @@ class _Portion(msgspec.Struct, frozen=True):
 
 
 def _portion(request: ClaimRequest, quotas: Sequence[QueueQuota], limited: Collection[str]) -> tuple[str, ...]:
-    """The queues that are asked next: unlimited ones share a statement."""
+    """The queues from which to claim next: unlimited ones share a statement."""
     if quotas[0].queue in limited or any(quota.limit < request.limit for quota in request.quotas):
         return (quotas[0].queue,)
     return tuple(takewhile(lambda queue: queue not in limited, (quota.queue for quota in quotas)))
 
 
 def _rest(request: ClaimRequest, taken: list[Claimed]) -> ClaimRequest:
-    """The rest of the request."""
-    of = Counter(job.queue for job in taken)
+    """The request, less the jobs that were taken."""
+    by_queue = Counter(job.queue for job in taken)
     quotas = tuple(
-        QueueQuota(quota.queue, quota.limit - of[quota.queue], quota.held + of[quota.queue])
+        QueueQuota(quota.queue, quota.limit - by_queue[quota.queue], quota.held + by_queue[quota.queue])
         for quota in request.quotas
     )
     free = None if request.free is None else max(0, request.free - len(taken))

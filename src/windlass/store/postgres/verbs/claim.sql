@@ -1,10 +1,11 @@
 -- name: claim
--- Claim up to :limit pending jobs, queue by queue and priority by priority, from the cursors on, or from the
--- watermarks if jobs were put back since. The attempt is counted here, so that a job that kills its runner has used
--- one up. The row in `claims` says what the runner holds. One row of the answer is about the claim: whether the lease is
--- valid (NULL: there is none), whether an earlier try of this claim took jobs, the number of returns, the limited
--- queues, those with dirty keys, and how many older rows of `claims` are gone; the others are the jobs. Nothing is taken from
--- limited queues (limits/limited_claim.py) nor from those after them. Unordered: the caller sorts, at less cost.
+-- Claim up to :limit pending jobs, queue by queue and priority by priority, from the cursors on, or from the watermarks if
+-- jobs were put back since. Nothing is taken from limited queues (limits/limited_claim.py), nor from those after them. The
+-- attempt is counted already here, so that it also counts if the job kills its runner. A row in `claims` records what the
+-- runner holds. One row of the answer has no job and is about the claim: whether the lease is valid (NULL: there is none),
+-- whether an earlier try of this claim took jobs, the number of returns, the limited queues, those with dirty keys, the
+-- first transaction whose dirty keys may not have been seen, and how many older rows of `claims` were deleted. The jobs
+-- are in no order: sorting them in Python costs less.
 WITH leased AS MATERIALIZED (
     SELECT expires_at > :now AS holds FROM windlass.leases WHERE runner = :runner::text
 ), again AS MATERIALIZED (
@@ -29,7 +30,7 @@ WITH leased AS MATERIALIZED (
     AND NOT EXISTS (SELECT 1 FROM asked AS limited WHERE limited.limited AND limited.place <= quota.place)
     ORDER BY quota.place, watermark.sort_priority
 ), taken AS (
-    -- By the row's place in the table: it is locked, so it stays there, and no plan can go astray.
+    -- By the row's ctid, which does not change because the row is locked, and for which there is only one plan.
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint, claimed_at = :now,
         started_at = NULL, reason = NULL

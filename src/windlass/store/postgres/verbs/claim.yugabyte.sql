@@ -1,10 +1,10 @@
 -- replaces: claim
--- The same for jobs in buckets. A claim locks the row of each queue in `claim_locks` and takes the best jobs of all
--- buckets; a loose one locks some buckets, and takes the best of those. The heads of the buckets are merged, so that the
--- search ends at the last job that is taken. The locks keep claims out of each other's way. What keeps a job from being
--- taken twice is its status, and from another queue's limits its queue: both are checked again under the row's lock.
--- `contended`: nothing was taken, because other claims run; in a careful claim the jobs may be held instead.
--- A caller's transaction may hold a job: a claim waits for it for a bounded time, and a careful one passes over it.
+-- The same for jobs in buckets. A claim locks the row of each queue in `claim_locks`, and takes the best jobs of all buckets;
+-- a loose claim locks some buckets, and takes their best jobs. The first jobs of the buckets are merged, so that the search
+-- ends at the last job that is taken. The locks only serialize claims. What keeps a job from being claimed twice, or
+-- without regard to the limits of another queue, are its status and queue, which are checked again under the row's lock.
+-- A caller's transaction may have locked a job: a claim waits for it for a bounded time, and a careful claim skips it.
+-- `contended` says that nothing was taken because of other claims; in a careful claim the jobs may be locked instead.
 WITH leased AS MATERIALIZED (
     SELECT expires_at > :now AS holds FROM windlass.leases WHERE runner = :runner::text
 ), again AS MATERIALIZED (

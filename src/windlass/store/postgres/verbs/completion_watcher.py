@@ -1,8 +1,8 @@
-"""Notifies clients that wait for jobs to end, by NOTIFY in the commit that ends the job.
+"""Signals callers that their jobs have ended, by a NOTIFY in the commit that ends a job.
 
-Only jobs that a client waits for are notified, on a channel and a connection of its own. A settlement that is in
-flight when the wait is written may not see it. The read that follows sees its end, or the polls after that if it
-commits later still.
+Only the ends of jobs for which a client waits are notified, on a channel and a connection of its own. A settlement
+that is in flight when the client's wait is stored may not see it. The client then sees the end of the job by the read
+that follows, or by its polls.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from windlass.store.postgres.connection.trouble import TROUBLE, translate
 FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 OPEN_SECONDS = 30.0
 LASTS = DAY
-"""How long a row is valid; a longer wait writes it again."""
+"""How long a stored wait is valid; a longer wait is stored again."""
 
 
 class PostgresCompletionWatcher:
-    """One connection that listens, and the waits written through it."""
+    """Listens on a connection of its own, and stores waits through it."""
 
     def __init__(self, server: Server, on_ended: OnEnded) -> None:
         self._server = server
@@ -36,9 +36,9 @@ class PostgresCompletionWatcher:
         self._channel = f"windlass.{secrets.token_hex(12)}"
         self._watched: set[JobId] = set()
         self._written: set[JobId] = set()
-        """Rows written by this connection."""
+        """Jobs whose waits were stored through this connection."""
         self._stored: set[JobId] = set()
-        """Rows that may exist: also of a cancelled call, and of the connection before."""
+        """Jobs whose waits may be stored, by a cancelled call or the previous connection too."""
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._listened = False
@@ -65,7 +65,7 @@ class PostgresCompletionWatcher:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        """Listen, and again when the connection is lost, unless there is a pooler."""
+        """Listen, again after a lost connection, unless there is a pooler."""
         pause = FIRST_PAUSE
         while not self._server.pooled:
             self._listened = False
@@ -75,10 +75,10 @@ class PostgresCompletionWatcher:
                 self.outage = str(error if isinstance(error, WindlassError) else translate(error, self._server.shown))
             pause = FIRST_PAUSE if self._listened else min(2 * pause, MAX_PAUSE)
             await asyncio.sleep(pause)
-        self.outage = "a pooler is in between, which passes on none"
+        self.outage = "there is a pooler, which passes on no notifications"
 
     async def _listen(self) -> None:
-        """Until the connection is lost."""
+        """Open a connection, and listen until it is lost."""
         async with asyncio.timeout(OPEN_SECONDS):
             session = await self._server.open_apart()
         loop = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class PostgresCompletionWatcher:
                 await self._on_loop_end(session)
 
     async def _keep(self, session: Session) -> None:
-        """Keep the rows equal to the watched jobs."""
+        """Store a wait for each watched job, and delete the waits for the others."""
         db = Db(session, self._server.texts)
         while True:
             with contextlib.suppress(TimeoutError):
@@ -111,17 +111,17 @@ class PostgresCompletionWatcher:
                 self._stored.update(fresh)
                 await db.rows("watch_results", {"ids": fresh, "channel": self._channel, "length": LASTS})
                 self._written.update(fresh)
-                self._stored.update(fresh)  # again: a notification of the previous row may have come meanwhile
+                self._stored.update(fresh)  # again: a notification of the previous wait may have come meanwhile
                 self.outage, self._listened = None, True
                 self._on_ended(fresh)
             if given_up := sorted(self._stored - self._watched):
                 self._written.difference_update(given_up)
                 await db.rows("unwatch_results", {"ids": given_up, "channel": self._channel})
-                # Only now: a cancelled deletion is repeated.
+                # Only after the deletion, which is repeated if it is cancelled.
                 self._stored.difference_update(given_up)
 
     def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:
-        """A job has ended, and its row is deleted."""
+        """A job has ended, and its wait was deleted."""
         job = str(payload)
         self._written.discard(job)
         self._stored.discard(job)
@@ -130,7 +130,7 @@ class PostgresCompletionWatcher:
             self._on_ended((job,))
 
     async def _on_loop_end(self, session: Session) -> None:
-        """Delete the rows; what is left expires."""
+        """Delete the stored waits, and close; a wait that is left over expires."""
         if session.alive and self._stored:
             with contextlib.suppress(*TROUBLE, asyncio.CancelledError):
                 values = {"ids": sorted(self._stored), "channel": self._channel}

@@ -1,7 +1,7 @@
 """Dependents: a parent that ends releases or cancels them in its own transaction.
 
-Dependencies can change until both jobs are locked: so these functions read again after locking, until there is
-nothing new. Locks are taken in order: parents before dependents, lower ids first.
+A dependency can change until both jobs are locked. So these functions lock and read again until a read finds no
+further job. Locks are taken in order: parents before dependents, lower ids first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ from windlass.store.postgres.verbs.prune import drop
 
 
 async def cancel_all(db: Db, reasons: Mapping[JobId, str]) -> None:
-    """Move waiting jobs into history, each with its reason; their keys are released.
+    """Move waiting jobs into history, each with its reason, and free their keys.
 
-    The caller has locked them in this transaction, seen that they wait, and handles their dependents itself.
+    The caller has locked the jobs in this transaction, read that they are waiting, and handles their dependents.
     """
     if not reasons:
         return
@@ -37,49 +37,49 @@ _statuses = msgspec.json.Decoder(dict[JobId, Status])
 
 
 async def after_parents_ended(db: Db, ended: Mapping[JobId, Status]) -> int:
-    """Release or cancel the dependents of these ended, locked jobs; returns how many may run now."""
-    going = [id_ for id_, status in ended.items() if effect_of(status) is ParentEffect.RELEASE]
-    falling = {id_: status for id_, status in ended.items() if effect_of(status) is ParentEffect.CANCEL}
-    ready: int = (await db.rows("release_dependents", {"ids": going}))[0][0] if going else 0
-    return ready + await _cancel_below(db, falling, {})
+    """Release or cancel the dependents of jobs that have ended and are locked; returns how many may run now."""
+    releasing = [id_ for id_, status in ended.items() if effect_of(status) is ParentEffect.RELEASE]
+    cancelling = {id_: status for id_, status in ended.items() if effect_of(status) is ParentEffect.CANCEL}
+    ready: int = (await db.rows("release_dependents", {"ids": releasing}))[0][0] if releasing else 0
+    return ready + await _cancel_below(db, cancelling, {})
 
 
 async def cancel_with_dependents(db: Db, reasons: Mapping[JobId, str]) -> None:
-    """Cancel waiting jobs and their dependents, each with its reason.
+    """Cancel waiting jobs, each with its reason, and their dependents.
 
-    The caller has locked the jobs, and seen that they wait.
+    The caller has locked the jobs, and read that they are waiting.
     """
     await _cancel_below(db, dict.fromkeys(reasons, Status.CANCELLED), reasons)
 
 
 async def _cancel_below(db: Db, ended: Mapping[JobId, Status], reasons: Mapping[JobId, str]) -> int:
-    """Cancel these waiting jobs and those that wait for an ended job to complete; release those that wait for its end
-    only. Returns how many may run now.
+    """Cancel the jobs of `reasons`, and all dependents of `ended` except those that wait for an end only, which are
+    released. Returns how many jobs may run now.
     """
     if not ended:
         return 0
-    down, any_released = await _lock_dependents(db, ended)
-    await cancel_all(db, {**down, **reasons})
+    dependents, any_released = await _lock_dependents(db, ended)
+    await cancel_all(db, {**dependents, **reasons})
     if not any_released:
         return 0
-    ready: int = (await db.rows("release_ended_dependents", {"ids": [*ended, *down]}))[0][0]
+    ready: int = (await db.rows("release_ended_dependents", {"ids": [*ended, *dependents]}))[0][0]
     return ready
 
 
 async def _lock_dependents(db: Db, ended: Mapping[JobId, Status]) -> tuple[dict[JobId, str], bool]:
-    """All dependents, direct or not, locked, and why each is cancelled; and whether any wait for an end alone."""
+    """Lock all dependents, direct or not; returns why each is cancelled, and whether any waits for an end only."""
     cancelled: dict[JobId, str] = {}
     while True:
         rows = await db.rows("descendants", {"ids": [*ended, *cancelled]})
-        falling = {child: parent for child, parent, when_ended in rows if not when_ended}
-        new = {child: parent for child, parent in falling.items() if child not in cancelled and child not in ended}
+        found = {child: parent for child, parent, when_ended in rows if not when_ended}
+        new = {child: parent for child, parent in found.items() if child not in cancelled and child not in ended}
         if not new:
             return cancelled, any(when_ended for _, _, when_ended in rows)
-        living = {row[0] for row in await db.rows("lock_live", {"ids": sorted(new)})}
+        live = {row[0] for row in await db.rows("lock_live", {"ids": sorted(new)})}
         cancelled |= {
             child: parent_ended_reason(parent, ended.get(parent, Status.CANCELLED))
             for child, parent in new.items()
-            if child in living
+            if child in live
         }
 
 
@@ -90,35 +90,39 @@ class CancelledDependent(NamedTuple):
     queue: str
     key: str | None
     failed: dict[JobId, Status]
-    """How those of its parents ended that did not complete."""
+    """The parents that ended without completing, and how."""
 
 
 async def revive_dependents(db: Db, parents: Sequence[JobId]) -> None:
-    """The parents run again: jobs cancelled because of them wait for them once more, and so on down.
+    """The parents run again: jobs cancelled because of them wait for them again, and so do their dependents.
 
     A job stays cancelled, with its dependents, if its idempotency key has another holder, or if another parent has
     failed: from now on that is the reason.
     """
-    left = await _cancelled_because_of(db, parents)
-    back: set[JobId] = set()
+    cancelled = await _cancelled_because_of(db, parents)
+    revived: set[JobId] = set()
     before = -1
-    # Again for those whose parents came later.
-    while left and len(back) > before:
-        before = len(back)
-        for each in left:
-            waits = each.failed.keys() <= back
-            if waits and (each.key is None or await take(db, each.queue, each.key, each.id) is None):
-                back.add(each.id)
-        left = [each for each in left if each.id not in back]
-    await revive_waiting(db, sorted(back))
-    others = {each.id: {id_: how for id_, how in each.failed.items() if id_ not in back} for each in left}
-    reasons = {child: parent_ended_reason(*sorted(failed.items())[0]) for child, failed in others.items() if failed}
+    # Repeated for jobs whose parents come after them in the list.
+    while cancelled and len(revived) > before:
+        before = len(revived)
+        for each in cancelled:
+            can_wait = each.failed.keys() <= revived
+            if can_wait and (each.key is None or await take(db, each.queue, each.key, each.id) is None):
+                revived.add(each.id)
+        cancelled = [each for each in cancelled if each.id not in revived]
+    await revive_waiting(db, sorted(revived))
+    still_failed = {
+        each.id: {id_: status for id_, status in each.failed.items() if id_ not in revived} for each in cancelled
+    }
+    reasons = {
+        child: parent_ended_reason(*sorted(failed.items())[0]) for child, failed in still_failed.items() if failed
+    }
     if reasons:
         await db.run("set_cancel_reasons", {"ids": list(reasons), "reasons": list(reasons.values())})
 
 
 async def _cancelled_because_of(db: Db, parents: Sequence[JobId]) -> list[CancelledDependent]:
-    """Jobs cancelled because of these, locked, with their other parents locked too."""
+    """Lock and return the jobs that were cancelled because of these; their other parents are locked too."""
     held: set[JobId] = set()
     while True:
         rows = [
@@ -137,6 +141,6 @@ async def _cancelled_because_of(db: Db, parents: Sequence[JobId]) -> list[Cancel
 
 
 async def revive_waiting(db: Db, ids: Sequence[JobId]) -> None:
-    """Cancelled jobs, locked by the caller, wait for their parents again."""
+    """Make cancelled jobs, which the caller has locked, wait for their parents again."""
     if ids:
         await db.run("revive_waiting", {"ids": list(ids)})

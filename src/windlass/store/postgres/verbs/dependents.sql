@@ -1,13 +1,13 @@
 -- name: cancel
--- Cancel waiting jobs, locked by the caller. Returns what the caller needs to release their keys and to drop those
+-- Cancel waiting jobs, which the caller has locked. Returns what the caller needs to free their keys, and to drop those
 -- that are not kept.
-WITH called AS MATERIALIZED (
+WITH cancelled AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :reasons::text[]) AS one (id, reason)
 ), gone AS (
     DELETE FROM windlass.jobs WHERE id = ANY(:ids::uuid[]) RETURNING *
 ), ended AS MATERIALIZED (
-    SELECT job.*, called.reason AS why, clock.now, coalesce(queue.keep_cancelled, :keep::bigint) AS keep
-    FROM gone AS job JOIN called ON called.id = job.id CROSS JOIN (SELECT :now AS now) AS clock
+    SELECT job.*, cancelled.reason AS why, clock.now, coalesce(queue.keep_cancelled, :keep::bigint) AS keep
+    FROM gone AS job JOIN cancelled ON cancelled.id = job.id CROSS JOIN (SELECT :now AS now) AS clock
     LEFT JOIN windlass.queues AS queue ON queue.name = job.queue
 ), filed AS (
     INSERT INTO windlass.history (
@@ -47,12 +47,12 @@ SELECT :notify(channel, job::text)::text FROM notified
 SELECT windlass.release_dependents(array_agg(id), array_agg(result), :now, 0) FROM windlass.history WHERE id = ANY (:ids::uuid[])
 
 -- name: release_ended_dependents
--- Release the dependents that wait for the end alone of these finished jobs; returns how many may run now.
+-- Release the dependents that wait only for the end of these finished jobs; returns how many may run now.
 SELECT windlass.release_dependents(:ids::uuid[], array_fill(NULL::text, ARRAY[cardinality(:ids::uuid[])]), :now, 0, true)
 
 -- name: descendants
--- Live dependents of these jobs, direct or not, each with one of its parents, and any that wait for the end of one of
--- them alone. The dependencies lead, step by step.
+-- Live dependents of these jobs, direct or not, each with one of its parents, and any dependents that wait only for the end
+-- of one of them. Each step goes from the dependencies to the jobs.
 WITH RECURSIVE down (child, because, when_ended) AS (
     SELECT dependency.child, dependency.parent, dependency.when_ended
     FROM windlass.dependencies AS dependency LEFT JOIN LATERAL (
@@ -70,14 +70,13 @@ WITH RECURSIVE down (child, because, when_ended) AS (
 SELECT DISTINCT ON (child, when_ended) child::text, because::text, when_ended FROM down ORDER BY child, when_ended, because
 
 -- name: set_cancel_reasons
--- New reasons of cancelled jobs, locked by the caller.
+-- Set the reasons of cancelled jobs, which the caller has locked.
 UPDATE windlass.history AS job SET reason = one.reason
 FROM unnest(:ids::uuid[], :reasons::text[]) AS one (id, reason) WHERE job.id = one.id AND job.id = ANY (:ids::uuid[])
 
 -- name: cancelled_because_of
--- Jobs cancelled because one of these ended, and so on down: the nearest first, each with its queue, its key, and
--- {parent: status} of its failed parents. Jobs that an operator cancelled are not among them, nor those cancelled
--- because of that.
+-- Jobs that were cancelled because one of these ended, directly or not, nearest first: queue, key, and {parent: status} of
+-- the parents that ended without completing. Jobs cancelled for another reason are left out, with their dependents.
 WITH RECURSIVE down (child, queue, key, parents, depth) AS (
     SELECT dependency.child, gone.queue, gone.idempotency_key, gone.parents, 0
     FROM windlass.dependencies AS dependency CROSS JOIN LATERAL (
@@ -97,18 +96,18 @@ WITH RECURSIVE down (child, queue, key, parents, depth) AS (
     ) AS gone
 )
 SELECT child::text, queue, key, (
-    SELECT coalesce(json_object_agg(dependency.parent, coalesce(over.status, 'dead')), '{}')
+    SELECT coalesce(json_object_agg(dependency.parent, coalesce(finished.status, 'dead')), '{}')
     FROM json_array_elements_text(down.parents::json) AS named (parent) CROSS JOIN LATERAL (
         SELECT parent FROM windlass.dependencies WHERE parent = named.parent::uuid AND child = down.child OFFSET 0
     ) AS dependency LEFT JOIN LATERAL (
         SELECT status FROM windlass.history WHERE id = dependency.parent OFFSET 0
-    ) AS over ON true
+    ) AS finished ON true
     WHERE NOT EXISTS (SELECT FROM windlass.jobs AS live WHERE live.id = dependency.parent OFFSET 0)
-)::text AS vain
+)::text AS failed
 FROM down ORDER BY depth, child
 
 -- name: lock_pending_parents
--- Lock the live parents that these cancelled jobs would wait for again, in order: none ends before the commit.
+-- Lock the live parents for which these cancelled jobs would wait again, in order, so that none ends before the commit.
 SELECT FROM windlass.jobs AS job WHERE id = ANY (ARRAY(
     SELECT named.parent::uuid FROM windlass.history AS child
     CROSS JOIN LATERAL json_array_elements_text(child.parents::json) AS named (parent)
@@ -121,7 +120,7 @@ SELECT id::text, status, queue FROM windlass.history AS job
 WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR KEY SHARE
 
 -- name: revive_waiting
--- Cancelled jobs, locked by the caller, wait for their parents again, with a fresh budget and no expiry.
+-- Cancelled jobs, which the caller has locked, wait for their parents again, with a fresh budget and no expiry.
 WITH gone AS (
     DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[]) RETURNING *
 ), counted AS (

@@ -10,7 +10,7 @@ NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
 async def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends:
-    """By an index with a summary per megabyte of history."""
+    """Jobs that ended after `since`, or at it with a higher id than `after`."""
     now = await db.now()
     if since is None:
         return Ends(now, ())
@@ -19,6 +19,6 @@ async def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -
 
 
 async def dead_ends(db: Db, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
-    """By their own index."""
+    """Dead jobs that ended before `before`, the newest first."""
     rows = await db.rows("dead_ends", {"limit": limit, "at": before[0], "id": before[1]})
     return [to_job_end(row) for row in rows]

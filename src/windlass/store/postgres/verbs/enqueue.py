@@ -36,13 +36,13 @@ MAX_IN_STATEMENT = 10_000
 MAX_TEXT = 32_000_000
 """Characters of payload in one statement."""
 MAX_KINDS = 10
-"""Kinds of jobs with a statement of their own, which costs least per job; others of a bulk share one by rows."""
+"""Kinds of jobs that get a statement of their own, which costs least per job; others share `enqueue_rows`."""
 MIN_ALIKE = 50
-"""Jobs of a kind with a statement of its own, in a bulk of more kinds: fewer are not worth a round trip."""
+"""In a bulk of more kinds, a kind with fewer jobs is not worth a statement of its own."""
 
 
 def are_alike(jobs: Sequence[NewJob]) -> bool:
-    """Whether one statement is enough: new jobs of one task, without keys or parents."""
+    """Whether one statement can store all: new jobs of one task, without idempotency keys or parents."""
     first = jobs[0]
     if not first.fresh or first.idempotency_key is not None or first.parents or len(jobs) > MAX_IN_STATEMENT:
         return False
@@ -55,9 +55,9 @@ def are_alike(jobs: Sequence[NewJob]) -> bool:
 
 
 async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued] | None:
-    """One statement; None, and nothing stored, if that is not enough:
+    """Store alike jobs by one statement; returns None, and stores nothing, if that is not possible.
 
-    the watermark must be added first, the queue is closed, or an id is not new.
+    Then the watermark is missing, the queue is closed, or an id is not new.
     """
     try:
         if len(jobs) == 1 and is_plain(jobs[0]):
@@ -74,27 +74,28 @@ class Sorted(NamedTuple):
 
     answers: list[Enqueued]
     alike: list[list[NewJob]]
-    """Grouped by statement, and by whether other jobs wait for them; dependents come last."""
+    """New jobs grouped by statement, and by whether other jobs wait for them; dependents come last."""
     rows: list[NewJob]
-    """Jobs of ticks, and those of a bulk of many kinds: they differ, and are stored together."""
+    """Jobs that `enqueue_rows` stores together although they differ: those of ticks, and of bulks of many kinds."""
     dependents: list[NewJob]
     awaited: set[JobId]
-    """Their parents."""
+    """The parents of the dependents."""
 
 
 async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
-    """All kinds of jobs, in a transaction. An id is known while it is live, in history or under a tombstone."""
+    """Store any jobs; needs a transaction. An id is known if it is live, in history, or a tombstone."""
     if not jobs:
         return []
     await _make_places(db, jobs)
-    # Before any key is taken: settlements lock the job's row first, then its key.
+    # Lock parents before any key is taken, because settlements too lock a job's row first, then its key.
     outside = parents_of(jobs).difference(job.id for job in jobs)
     known_parents = KnownParents(await lock_parents(db, outside) if outside else {})
     existing = await _existing(db, jobs)
     conflicts, claimed = await _key_conflicts(db, [job for job in jobs if job.id not in existing])
     new = _sort(jobs, existing, conflicts)
     late = await _store_all(db, new, known_parents, hint)
-    # Keys first: a dependent that is cancelled at once releases its own; a replaced job then has none to release.
+    # Keys before dependencies and cancels: a dependent that is cancelled at once must free its key, and a replaced
+    # job must not free the key that it has lost.
     await hand_over(db, {place: id_ for place, id_ in conflicts.taken.items() if id_ not in late})
     await _give_up_keys(db, conflicts, claimed, late)
     await _add_dependencies(db, [job for job in new.dependents if job.id not in late], known_parents, hint)
@@ -104,7 +105,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 
 
 def _sort(jobs: Sequence[NewJob], existing: set[JobId], conflicts: KeyConflicts) -> Sorted:
-    """Known ids and key conflicts return the existing job; dependents then wait for that one."""
+    """Sort out known ids and key conflicts, which return the existing job; its new dependents wait for that one."""
     answers: list[Enqueued] = []
     plain: list[NewJob] = []
     links: list[NewJob] = []
@@ -136,7 +137,7 @@ def _sort(jobs: Sequence[NewJob], existing: set[JobId], conflicts: KeyConflicts)
 
 
 def _by_statement(kinds: list[list[NewJob]]) -> tuple[list[list[NewJob]], list[NewJob]]:
-    """The kinds with a statement of their own, and the jobs of all others: statements are few, however many kinds."""
+    """The kinds that get a statement of their own, and the jobs of all others, so that statements are always few."""
     if len(kinds) <= MAX_KINDS:
         return kinds, []
     largest = sorted((len(alike) for alike in kinds if len(alike) >= MIN_ALIKE), reverse=True)[:MAX_KINDS]
@@ -150,7 +151,7 @@ def _by_statement(kinds: list[list[NewJob]]) -> tuple[list[list[NewJob]], list[N
 
 
 async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hint) -> set[JobId]:
-    """Store them; returns those that existed after all."""
+    """Store the new jobs; returns the ids of those that existed after all."""
     late = set[JobId]()
     for alike in new.alike:
         for part in _parts(alike):
@@ -174,13 +175,13 @@ async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
 
 
 async def _existing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
-    """The known ids. New ids cannot be known; for ticks, which hardly ever are, the insert tells."""
+    """The known ids. Fresh ids cannot be known, and those of ticks rarely are: for these the insert finds out."""
     ids = [job.id for job in jobs if not job.fresh and job.tick is None]
     return {row[0] for row in await db.rows("existing_ids", {"ids": ids})} if ids else set()
 
 
 async def _key_conflicts(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
-    """Resolve key conflicts; also returns the keys that were taken, some of which must be given up."""
+    """Resolve key conflicts; also returns the keys that were taken, some of which may have to be given up."""
     keyed = [job for job in jobs if job.idempotency_key is not None]
     places = key_refs(keyed)
     wanted: dict[KeyRef, JobId] = {}
@@ -195,7 +196,7 @@ async def _key_conflicts(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, 
 
 
 async def _give_up_keys(db: Db, conflicts: KeyConflicts, claimed: Mapping[KeyRef, JobId], late: set[JobId]) -> None:
-    """Give up keys taken for jobs that existed, or that came twice in one enqueue: nothing else would free them."""
+    """Free the keys that were taken for jobs that are not stored, because they existed or came twice in the call."""
     given_up = {place: id_ for place, id_ in claimed.items() if place not in conflicts.taken}
     given_up |= {place: id_ for place, id_ in conflicts.taken.items() if id_ in late}
     if given_up:
@@ -203,7 +204,7 @@ async def _give_up_keys(db: Db, conflicts: KeyConflicts, claimed: Mapping[KeyRef
 
 
 async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool) -> set[JobId]:
-    """Store them; returns those that are live already."""
+    """Store alike jobs; returns the ids of those that were live already."""
     values = {**common_values(alike[0], hint), "has_dependents": awaited, **own_values(alike), **_times(alike, hint)}
     if alike[0].fresh:
         if not await _store(db, values):
@@ -216,7 +217,7 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool)
 
 
 async def _insert_rows(db: Db, jobs: Sequence[NewJob], awaited: Collection[JobId], hint: Hint) -> set[JobId]:
-    """The same for jobs that all differ; some may be dependents."""
+    """The same for jobs that differ, among which may be dependents."""
     rows = [row_values(job, hint, has_dependents=job.id in awaited) for job in jobs]
     values = {"jobs": encode(rows, "jobs"), "channel": hint.channel, "hint": hint.given}
     ((refused, stored, _),) = await db.rows("enqueue_rows", values)
@@ -239,13 +240,13 @@ def _others(jobs: Sequence[NewJob], stored: Sequence[JobId] | None) -> set[JobId
 
 
 async def _add_dependencies(db: Db, links: Sequence[NewJob], known_parents: KnownParents, hint: Hint) -> None:
-    """Dependents wait for their parents from now on; some may run, or are cancelled, at once."""
+    """Make the stored dependents wait for their parents; wake workers if some may run at once."""
     if await add_dependencies(db, links, known_parents) and hint.given:
         await db.rows("notify", {"channel": hint.channel, "queues": sorted({job.queue for job in links})})
 
 
 async def _drop_ended(db: Db, ids: Sequence[JobId]) -> set[JobId]:
-    """Delete stored jobs that had ended before; returns them."""
+    """Delete stored jobs whose ids turn out to have ended before; returns those ids."""
     ended = {row[0] for row in await db.rows("ended_ids", {"ids": ids})} if ids else set[JobId]()
     if ended:
         await db.run("drop_new", {"ids": sorted(ended)})
@@ -253,7 +254,7 @@ async def _drop_ended(db: Db, ids: Sequence[JobId]) -> set[JobId]:
 
 
 def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
-    """Parts that one statement may carry."""
+    """The jobs in parts that each fit into one statement."""
     longest = max((len(job.payload) for job in jobs), default=0)
     step = max(1, min(MAX_IN_STATEMENT, MAX_TEXT // (longest + 1)))
     for start in range(0, len(jobs), step):
@@ -261,21 +262,21 @@ def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
 
 
 async def _store(db: Db, values: Mapping[str, Any]) -> int:
-    """Jobs without concurrency keys by a faster statement."""
+    """Store alike jobs, by a faster statement if they have no concurrency keys; returns how many were stored."""
     if "run_ats" in values:
         return await db.run("enqueue_at_times", values)
     return await db.run("enqueue" if values["concurrency_keys"] is None else "enqueue_keyed", values)
 
 
 def _times(jobs: Sequence[NewJob], hint: Hint) -> Mapping[str, Any]:
-    """Their own times; a job with a moment may be due at once."""
+    """The jobs' own times, and whether to send the hint: a job with a `run_at` may be due at once."""
     if not is_timed(jobs[0]):
         return {}
     return {**times_of(jobs), "hint": any(job.run_at is not None for job in jobs) and hint.given}
 
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
-    """Why nothing was stored: the queue is closed, or its watermark is gone."""
+    """The error that says why nothing was stored: the queue is closed, or its watermark is missing."""
     if (await queue(db, job.queue)).closed:
         return QueueClosed(job.queue)
     return StoreUnavailable(f"queue {job.queue!r} at priority {job.priority} is gone; nothing was stored")

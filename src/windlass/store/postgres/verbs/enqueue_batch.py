@@ -27,7 +27,7 @@ from windlass.store.sql.queues import declare, is_undeclared
 Store = Callable[[Sequence[NewJob], float | None], Awaitable[list[Enqueued]]]
 """Stores jobs, until a moment of the loop's clock if one is given."""
 MAX_TOGETHER = 1000
-"""Jobs of several enqueues in one statement; one enqueue is never split."""
+"""Jobs of several enqueues in one statement; the jobs of one enqueue are never split."""
 
 
 class Batcher:
@@ -64,10 +64,10 @@ class Batcher:
                 some = self._next()
                 await _store_together(some)
         finally:
-            # All tasks of this loop may have been cancelled: no caller may wait for this one then.
+            # If all tasks of this loop were cancelled, no caller may go on waiting for this one.
             self._busy = False
             for part in [*some, *(part for parts in self._waiting.values() for part in parts)]:
-                part.fail(StoreUnavailable("broken off on the way to the store", maybe_done=part.begun))
+                part.fail(StoreUnavailable("interrupted on the way to the store", maybe_done=part.begun))
             self._waiting.clear()
 
     def _next(self) -> "list[_Part]":
@@ -86,7 +86,7 @@ class Batcher:
 
 
 class _Part:
-    """An enqueue that waits."""
+    """An enqueue that waits for its batch."""
 
     def __init__(self, jobs: Sequence[NewJob], store: Store, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -99,7 +99,7 @@ class _Part:
         self.answer: asyncio.Future[list[Enqueued]] = loop.create_future()
 
     def begin(self) -> None:
-        """It is in flight: even after the deadline the server's answer is awaited."""
+        """Mark the enqueue as in flight: from now on the server's answer is awaited, even after the deadline."""
         self.begun = True
         self.limit.reschedule(self.until + CANCEL_SECONDS + SLACK_SECONDS)
 
@@ -118,7 +118,7 @@ async def _store_together(parts: list[_Part]) -> None:
         return
     for part in wanted:
         part.begin()
-    # Until the last caller's deadline, and no longer: what no caller waits for must not be stored.
+    # Until the last caller's deadline, and no longer: jobs for which no caller waits must not be stored.
     until = max(part.until for part in wanted)
     try:
         answers = iter(await wanted[0].store([job for part in wanted for job in part.jobs], until))
@@ -127,7 +127,7 @@ async def _store_together(parts: list[_Part]) -> None:
             part.fail(error)
         return
     except Exception:
-        # One of them failed, so none was stored: each is tried alone.
+        # One of the enqueues failed, so none was stored: try each alone.
         for part in wanted:
             await _store_alone(part)
         return
@@ -143,7 +143,7 @@ async def _store_alone(part: _Part) -> None:
 
 
 class Hinting:
-    """Around an enqueue: its hint goes with the statement, or is sent later."""
+    """Surrounds an enqueue; its hint is sent with the statement or, if it must be delayed, later."""
 
     __slots__ = ("_hint", "_hints", "_queues")
 
@@ -158,7 +158,7 @@ class Hinting:
     def __exit__(self, kind: object, *_: object) -> None:
         failed = kind is not None
         if failed == self._hint.given:
-            # Not before the commit: a worker that is woken too early finds nothing.
+            # Only now, after the commit: a worker that is woken earlier finds nothing.
             self._hints.later(self._queues)
         if not failed:
             self._hints.notify()
@@ -171,11 +171,11 @@ class Enqueuer:
         self._hints = hints
         self.direct = DirectEnqueue(hints)
         self._declared: dict[str, QueueSettings] = {}
-        """Declared on behalf of callers' transactions."""
+        """Queues that were declared for callers' transactions."""
         self._batchers: WeakKeyDictionary[asyncio.AbstractEventLoop, Batcher] = WeakKeyDictionary()
 
     async def enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        """All or none."""
+        """Store all jobs or none."""
         if not jobs:
             return []
         if running_loop() is not None:
@@ -213,15 +213,15 @@ class Enqueuer:
             return stored
 
     def hinting(self, queues: Collection[str]) -> "Hinting":
-        """The hint of an enqueue; if that fails, hints that were delayed for it are sent all the same."""
+        """Surround an enqueue with its hint. If the enqueue fails, the delayed hints that it replaced are sent."""
         return Hinting(self._hints, queues)
 
     async def enqueue_inside(
         self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
-        """In the caller's transaction, with the hint: it is sent if and when the caller commits.
+        """Store jobs in the caller's transaction; the server sends the hint when the caller commits.
 
-        Queues are declared outside of it: the caller's transaction would lock their rows.
+        Queues are declared in another transaction, because the caller's would keep their rows locked.
         """
 
         async def work(db: Db) -> list[Enqueued]:
@@ -235,7 +235,7 @@ class Enqueuer:
     async def prepare_inside(
         self, access: Access, connection: object, declared: dict[str, QueueSettings] | None = None
     ) -> None:
-        """Before the caller's connection is used: which database is ours, and the queues, if any are given."""
+        """Before the caller's connection is used, find out which database is the store's, and declare queues."""
         check_kind(connection)
         if access.server.identity is None or self._declared != (self._declared if declared is None else declared):
             await on_own_connection(access.server, lambda: self._declare(access, declared or {}))
@@ -247,10 +247,10 @@ class Enqueuer:
 
 
 async def _enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
-    """In a transaction of ours.
+    """Store jobs in a transaction of the store.
 
-    A repeat of a call whose wait for a standby was cancelled finds its jobs stored, though the standby may not have
-    them: so it writes, and waits for the standby too.
+    After a call whose wait for a standby was cancelled, a repeat finds the jobs stored, but the standby may not have
+    them. So the repeat writes something, and thereby waits for the standby.
     """
     answers = await enqueue(db, jobs, hint)
     if all(answer.existing for answer in answers):

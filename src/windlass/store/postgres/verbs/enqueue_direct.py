@@ -17,16 +17,16 @@ from windlass.store.postgres.connection.trouble import CANCELLED, TROUBLE, trans
 from windlass.store.postgres.verbs.plain_job import is_plain, plain_values
 
 MAX_PAYLOAD = 8_000
-"""Characters; larger ones may not fit into the buffer of a socket at once."""
+"""In characters; a larger payload may not fit into the buffer of a socket at once."""
 LEND_SECONDS = 1.0
-"""How long a caller may wait for a session to be lent, after its own job was stored."""
+"""How long a caller may wait, after its own job was stored, until a session is lent for the next ones."""
 
 
 class DirectEnqueue:
-    """The session that the loop of the blocking calls has lent, if any.
+    """Enqueues on the session that the loop of the blocking calls has lent, if it has lent one.
 
-    What it does not do, the loop does: jobs with keys or parents, calls of several threads at once, and whatever met
-    an error of the server, which stored nothing then.
+    Other enqueues go through the loop: jobs with keys or parents, concurrent calls of several threads, and retries
+    after an error of the server, which then has stored nothing.
     """
 
     def __init__(self, hints: Hints) -> None:
@@ -35,7 +35,7 @@ class DirectEnqueue:
         self._lending = self._closed = False
 
     def enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued] | None:
-        """Store a job; None, and nothing stored, if the loop is needed."""
+        """Store a job; returns None, and stores nothing, if the loop is needed."""
         session, job = self._session, jobs[0]
         if session is None or not session.usable or len(jobs) > 1 or not is_plain(job):
             return None
@@ -45,7 +45,7 @@ class DirectEnqueue:
         try:
             reply = self._ask(access, session, job, hint)
         except BaseException:
-            # The job may be stored, and its hint was to cover delayed ones.
+            # The job may be stored, and its hint replaced delayed ones.
             self._hints.later_on(session.loop, (job.queue,))
             raise
         if reply is None or reply.error or not reply.rows:
@@ -68,7 +68,7 @@ class DirectEnqueue:
         return reply
 
     async def lend(self, server: Server) -> None:
-        """On the loop, after a blocking call that needed it: lend a session for the next ones, one at a time."""
+        """After a blocking call that needed the loop, lend a session for the next calls. Runs on the loop."""
         if self._closed or self._lending or (self._session is not None and self._session.usable):
             return
         pool = server.pool()
@@ -95,12 +95,12 @@ class DirectEnqueue:
         async with asyncio.timeout(LEND_SECONDS):
             await session.replan()
             prepared = await session.connection.prepare(statement.text)
-            # The driver leaves the transaction of a Parse open, which holds a lock on the table.
+            # End the transaction of the driver's Parse message, which would keep a lock on the table.
             await session.script("SELECT 1")
         return None if self._closed else BlockingSession(session, pool, prepared, statement)
 
     def close(self) -> None:
-        """Give the session back; none is lent any more."""
+        """Give the session back; no other is lent."""
         self._closed = True
         session, self._session = self._session, None
         if session is not None:
@@ -112,11 +112,11 @@ class DirectEnqueue:
 
 
 def is_lendable(server: Server, session: Session) -> bool:
-    """Whether a thread can use its socket: not behind a pooler, nor with TLS."""
-    line = session.connection._transport
-    return session.alive and not server.pooled and line.get_extra_info("ssl_object") is None
+    """Whether a thread can use the session's socket, which it cannot behind a pooler or with TLS."""
+    transport = session.connection._transport
+    return session.alive and not server.pooled and transport.get_extra_info("ssl_object") is None
 
 
 def begins_without_loop(server: Server) -> bool:
-    """Whether an enqueue may begin in a thread: failpoints and conflicts are handled on the loop only."""
+    """Whether an enqueue may begin without a loop, which handles failpoints and the conflicts of profiles."""
     return os.name == "posix" and server.failpoints is None and not server.address.profile.name

@@ -1,4 +1,4 @@
-"""fire: enqueue the jobs of ticks and move on, while other transactions may hold queues and keys of some."""
+"""fire: enqueue the jobs of ticks, and advance schedules, even if other transactions lock the queues of some."""
 
 import random
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from windlass.store.records import RowsHeld
 from windlass.store.sql.schedules import fire
 
 MAX_ROUNDS = 10
-"""Retries of a firing, while queues are closed at the same moment."""
+"""Tries of a firing whose queues are closed meanwhile."""
 LOCK_WAIT, LOCK_WAIT_APART = "1s", "100ms"
-"""lock_timeout: of a whole firing, and of its parts once that was too short."""
+"""The lock_timeout for all firings together and, once that was exceeded, for parts of them."""
 MAX_APART: Micros = 2 * SECOND
-"""How long a firing is split: other duties wait."""
+"""How long firings are split into smaller parts; other duties wait for it."""
 
 
 async def fire_all(access: Access, enqueuer: Enqueuer, firings: Sequence[Firing]) -> list[Fired]:
-    """Fire; if other transactions lock rows of some, fire the others."""
+    """Fire all; if other transactions lock rows that some need, fire the others, and raise RowsHeld."""
     if not firings:
         return []
     try:
@@ -40,10 +40,10 @@ async def fire_all(access: Access, enqueuer: Enqueuer, firings: Sequence[Firing]
 async def _fire_apart(
     access: Access, enqueuer: Enqueuer, firings: Sequence[Firing], ends: Micros
 ) -> dict[int, Fired]:
-    """Another transaction locks a queue or key of some: fire the others, then raise."""
+    """Fire each half by itself, and raise RowsHeld after both if another transaction locks rows that one needs."""
     half, held = len(firings) // 2, None
     done: dict[int, Fired] = {}
-    # In random order: where many are locked, there is no time for all.
+    # In random order, because if many are locked there is no time to try all.
     for part in random.sample([firings[:half], firings[half:]], 2):
         try:
             done |= await _fire_part(access, enqueuer, part, ends)
@@ -70,7 +70,7 @@ async def _fire(access: Access, enqueuer: Enqueuer, firings: Sequence[Firing], l
         try:
             return await _fire_once(access, enqueuer, firings, lock_wait)
         except QueueClosed:
-            continue  # nothing was done; the next round sees that it is closed
+            continue  # nothing was done; the next try reads that the queue is closed
     return await _fire_once(access, enqueuer, firings, lock_wait)
 
 

@@ -9,25 +9,24 @@ ClaimKey = tuple[str, int]
 SHARE = 4
 """A row is shortened when 3/4 of its jobs have ended, so that each job is read at most twice for it."""
 MAX_JOBS = 100_000
-"""Maximum of remembered jobs. One process has fewer: more were ended by other processes, like those of REST workers.
-"""
+"""Jobs that are remembered. If there are more, other processes have ended some, such as those of REST workers."""
 
 
 class OpenClaims:
     """Claims with jobs that have not ended, as far as this process knows.
 
-    Only a hint for `shorten_claims`, which reads the jobs themselves. The coordinator deletes rows that are missing
-    here, once a minute.
+    Only a hint for `shorten_claims`, which reads the jobs itself. Once a minute the coordinator deletes rows that
+    were forgotten here.
     """
 
     def __init__(self) -> None:
         self._claims: dict[JobId, ClaimKey] = {}
         self._sizes: dict[ClaimKey, list[int]] = {}
-        """Jobs in the row, and those of them that have not ended."""
+        """The number of jobs in the row, and of those that have not ended."""
         self._due: dict[ClaimKey, None] = {}
 
     def take(self, runner: str, claim: int, jobs: Sequence[JobId]) -> None:
-        """Jobs were claimed; one claim may take several times, and a repeated one says the same again."""
+        """Record claimed jobs. One claim may take jobs several times, and a repeated claim reports the same again."""
         key = (runner, claim)
         jobs = [job for job in jobs if self._claims.get(job) != key]
         if jobs:
@@ -39,7 +38,7 @@ class OpenClaims:
             size[1] += len(jobs)
 
     def end(self, jobs: Iterable[JobId]) -> None:
-        """Jobs are not running any more."""
+        """Record jobs that are not running any more."""
         for job in jobs:
             key = self._claims.pop(job, None)
             size = None if key is None else self._sizes.get(key)
@@ -53,7 +52,7 @@ class OpenClaims:
         return {key[1]: self._sizes[key][1] for key in self._due if key[0] == runner}
 
     def shortened(self, runner: str, claims: Mapping[int, int]) -> None:
-        """Their rows have at most these many jobs, or are gone; those of which more jobs ended meanwhile stay due."""
+        """Record that rows were shortened to this number of jobs; a row of which jobs ended meanwhile stays due."""
         for claim, left in claims.items():
             key = (runner, claim)
             size = self._sizes.get(key)
@@ -66,7 +65,7 @@ class OpenClaims:
                     del self._sizes[key]
 
     def forget(self, runner: str, claims: Iterable[int]) -> None:
-        """The reply was lost: the server may still hold locks on their rows, and a repeat would wait for them."""
+        """Forget claims after a lost reply: the server may still lock their rows, for which a repeat would wait."""
         for claim in claims:
             self._due.pop((runner, claim), None)
             self._sizes.pop((runner, claim), None)

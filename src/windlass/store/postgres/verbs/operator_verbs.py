@@ -1,6 +1,6 @@
-"""cancel, retry, delete, run_now, change: a move that the job's status does not allow changes nothing.
+"""cancel, retry, delete, run_now: verbs for operators; each is a no-op if the job's status forbids it.
 
-A few statements for any number of jobs: live ones are locked in order, finished ones read after them.
+They use a few statements for any number of jobs, which lock live jobs in order, and then read finished ones.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -24,14 +24,14 @@ from windlass.store.rows import add_attempt, last_attempt
 from windlass.store.sql.versions import stale_jobs, with_stale
 
 MAX_READS = 2
-"""A job may be revived between the two reads: then the next round finds it."""
+"""A job may be revived between the reads of live and of finished jobs: then the next round finds it."""
 
 Found = dict[JobId, "JobState"]
 Verb = Callable[[list[JobId]], Awaitable[dict[JobId, Transition]]]
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision about a job needs; a finished one has no timing."""
+    """What is needed to decide about a job; a finished one has no timing."""
 
     status: Status
     queue: str
@@ -42,18 +42,17 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     run_at: Micros = 0
     rank: Micros = 0
     concurrency_key: str | None = None
-    """Its concurrency key."""
     key_slot: int | None = None
     pending_parents: int = 0
-    """Parents that had not completed when it was cancelled."""
+    """The number of parents that had not completed when the job was cancelled."""
 
 
 async def find(db: Db, ids: Sequence[JobId], *, lock_finished: bool = False) -> Found:
-    """Those that exist. Needs a transaction."""
+    """The states of the jobs that exist; live ones are locked. Needs a transaction."""
     found: Found = {}
     for _ in range(MAX_READS):
         found |= await _live(db, [id_ for id_ in ids if id_ not in found])
-        # A later statement: a job settled while we waited for its lock is in history now.
+        # In a later statement, because a job that was settled while we waited for its lock is in history now.
         found |= await _finished(db, [id_ for id_ in ids if id_ not in found], lock=lock_finished)
     return found
 
@@ -93,7 +92,7 @@ async def _finished(db: Db, ids: list[JobId], *, lock: bool) -> Found:
 
 
 async def unless_changed(db: Db, ids: Sequence[JobId], versions: Versions, verb: Verb) -> list[Transition | None]:
-    """The answers of a verb; jobs that have another version are left out."""
+    """Apply a verb to jobs, except to those that have another version; returns the answers."""
     if not versions:
         return await each(ids, verb)
     await db.rows("lock_pending_parents", {"ids": list(versions)})
@@ -103,24 +102,24 @@ async def unless_changed(db: Db, ids: Sequence[JobId], versions: Versions, verb:
 
 
 async def each(ids: Sequence[JobId], verb: Verb) -> list[Transition | None]:
-    """One answer per id; an id named twice is treated twice, one after the other."""
+    """Apply a verb to jobs; returns one answer per id. To an id that is given twice, the verb is applied twice."""
     answers: list[Transition | None] = [None] * len(ids)
     waiting = dict(enumerate(ids))
     while waiting:
         firsts: dict[JobId, int] = {}
-        for place, id_ in waiting.items():
-            firsts.setdefault(id_, place)
+        for i, id_ in waiting.items():
+            firsts.setdefault(id_, i)
         moved = await verb(list(firsts))
-        for id_, place in firsts.items():
-            answers[place] = moved.get(id_)
-            del waiting[place]
+        for id_, i in firsts.items():
+            answers[i] = moved.get(id_)
+            del waiting[i]
     return answers
 
 
 async def cancel(
     db: Db, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Waiting jobs end now; running ones are asked to stop."""
+    """Cancel waiting jobs, and ask running ones to stop."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
         found = await find(db, some)
@@ -136,14 +135,13 @@ async def cancel(
 
 
 async def retry(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Pending, or waiting for its key, with a fresh budget; the attempt number goes on, the idempotency key is taken
-    again.
+    """Make jobs pending, or wait for their key, with a fresh budget; attempt numbers continue, keys are taken again.
 
-    Jobs cancelled because of one wait for it again; a job that waits for a parent itself goes on waiting.
+    Jobs that were cancelled because of one of these wait for it again; one with pending parents waits for those.
     """
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
-        # Before the jobs are locked: settlements lock a parent first.
+        # Lock parents before the jobs, as settlements do.
         await db.rows("lock_pending_parents", {"ids": some})
         found = await find(db, some, lock_finished=True)
         moved: dict[JobId, Transition] = {}
@@ -160,8 +158,8 @@ async def retry(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) 
 
 
 async def _retry(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, Transition]:
-    """Jobs without pending parents."""
-    # In the order given: of two jobs with the same key, the first gets it.
+    """Retry jobs without pending parents."""
+    # In the given order: of two jobs with the same key, the first gets it.
     retryable = [id_ for id_ in ids if found[id_].status in RETRYABLE]
     finished = [id_ for id_ in retryable if found[id_].finished]
     failed = [id_ for id_ in retryable if not found[id_].finished]
@@ -176,8 +174,8 @@ async def _retry(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, Tran
 
 
 async def _retry_links(db: Db, ids: list[JobId]) -> dict[JobId, Transition]:
-    """Jobs that were cancelled while they waited for a parent; those with a failed parent one by one, in their order,
-    because a job before one may be that parent.
+    """Retry jobs that were cancelled while they waited for a parent; those with a failed parent one by one, in order,
+    because an earlier one may be that parent.
     """
     found = await find(db, ids, lock_finished=True)
     failed = {row[0] for row in await db.rows("failed_parents", {"ids": ids})}
@@ -191,7 +189,7 @@ async def _retry_links(db: Db, ids: list[JobId]) -> dict[JobId, Transition]:
 
 
 async def _retry_link(db: Db, id_: JobId) -> Transition:
-    """A job that a parent may have revived by now."""
+    """Retry a job that the retry of a parent may have revived by now."""
     found = await find(db, [id_], lock_finished=True)
     if not found[id_].finished:
         return Transition(id_, found[id_].status, done=False)
@@ -201,7 +199,7 @@ async def _retry_link(db: Db, id_: JobId) -> Transition:
 
 
 async def _wait_again(db: Db, found: Found, ids: list[JobId]) -> dict[JobId, Transition]:
-    """Cancelled jobs without a failed parent wait for their parents again, and their dependents for them."""
+    """Make cancelled jobs without a failed parent wait for their parents again, and their dependents for them."""
     holders = await _take_keys(db, found, ids)
     back = [id_ for id_ in ids if id_ not in holders]
     await revive_waiting(db, back)
@@ -211,7 +209,7 @@ async def _wait_again(db: Db, found: Found, ids: list[JobId]) -> dict[JobId, Tra
 
 
 async def delete(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Finished jobs only."""
+    """Drop finished jobs."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
         found = await find(db, some, lock_finished=True)
@@ -226,7 +224,7 @@ def _of(found: Found, statuses: Iterable[Status]) -> list[JobId]:
 
 
 async def _take_keys(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, JobId]:
-    """Take their keys again, in order; returns {job: holder} of those that are taken."""
+    """Take the idempotency keys of jobs again, in order; returns {job: holder} for keys that others hold."""
     holders = {}
     for queue, key, id_ in _keyed(found, ids):
         if holder := await take(db, queue, key, id_):
@@ -247,14 +245,14 @@ async def _revive(db: Db, ids: list[JobId]) -> list[Any]:
 
 
 def _all_attempts(fields: dict[str, Any]) -> str | None:
-    """All ended attempts, with the last one from its columns, which will be overwritten."""
+    """All ended attempts, including the last one: the job's columns have it, and the next attempt overwrites them."""
     newest = last_attempt(fields)
     kept: str | None = fields["attempts"]
     return add_attempt(kept, newest) if newest else kept
 
 
 async def run_now(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Pending, or waiting for its key, behind those that wait already; a pending job stays where it is."""
+    """Make jobs pending, or wait for their key, behind those that wait already; a pending job keeps its rank."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
         found = await find(db, some)

@@ -1,5 +1,5 @@
 -- name: lock_live
--- Lock live jobs, in order. A job that is settled while we wait is not among them.
+-- Lock live jobs, in order. A job that is settled while the statement waits for its lock is not returned.
 SELECT id::text, status, reason, run_at, rank, queue, sort_priority, idempotency_key, concurrency_key, key_slot
 FROM windlass.jobs AS job
 WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR UPDATE
@@ -9,7 +9,7 @@ SELECT id::text, status, queue, sort_priority, idempotency_key, pending_parents 
 WHERE id = ANY (:ids::uuid[])
 
 -- name: request_cancel
--- Ask running jobs, locked by the caller, to stop. By ids, not by a scan of all running jobs.
+-- Ask running jobs, which the caller has locked, to stop. By ids, not by a scan of all running jobs.
 UPDATE windlass.jobs SET cancel_requested = true, reason = :reason::text, updated_at = :now
 WHERE id = ANY (:ids::uuid[]) AND status || '' = 'running'
 
@@ -33,7 +33,7 @@ WITH back AS (
 SELECT id::text, status, queue, sort_priority, rank FROM back
 
 -- name: failed_parents
--- The parents that cancelled jobs would wait for in vain: they ended without completing, or are dropped.
+-- Parents of cancelled jobs that ended without completing, or are dropped.
 SELECT child.id::text, dependency.parent::text FROM windlass.history AS child
 CROSS JOIN LATERAL json_array_elements_text(child.parents::json) AS named (parent)
 CROSS JOIN LATERAL (

@@ -1,6 +1,7 @@
-"""Parents of new jobs: dependents wait for them, or get at once what became of them.
+"""Parents of new jobs: a dependent waits for its parents, or is released or cancelled at once if they have ended.
 
-A parent from an earlier enqueue is locked until the commit, and marked: it cannot end unseen.
+A parent from an earlier enqueue is locked until the commit and gets `has_dependents`, so that its end concerns the
+dependents.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ from windlass.store.postgres.verbs.dependents import after_parents_ended
 from windlass.store.rows import shared_child_values
 
 MAX_READS = 2
-"""A parent may be revived between the two reads: then the next round finds it."""
+"""A parent may be revived between the reads of live and of finished jobs: then the next round finds it."""
 
 
 def parents_of(jobs: Iterable[NewJob]) -> set[JobId]:
@@ -27,7 +28,7 @@ def parents_of(jobs: Iterable[NewJob]) -> set[JobId]:
 
 
 async def lock_parents(db: Db, ids: Collection[JobId]) -> dict[JobId, ParentState]:
-    """Those that exist, locked: none ends, is revived or dropped before this transaction ends."""
+    """Lock the parents that exist, and return their states: none ends, is revived or dropped before the commit."""
     held: dict[JobId, ParentState] = {}
     for _ in range(MAX_READS):
         for name in ("lock_parents", "share_lock_finished"):
@@ -38,21 +39,21 @@ async def lock_parents(db: Db, ids: Collection[JobId]) -> dict[JobId, ParentStat
 
 
 class KnownParents:
-    """The parents known to an enqueue: locked, or stored by it."""
+    """The parents whose state an enqueue knows, because it has locked or stored them."""
 
     def __init__(self, held: Mapping[JobId, ParentState]) -> None:
         self.sources = dict(held)
         self._marked: set[JobId] = set()
 
     def admit(self, stored: Iterable[NewJob], marked: Collection[JobId]) -> None:
-        """These were stored by this enqueue, the marked ones with has_dependents."""
+        """Add jobs that this enqueue has stored, the `marked` ones with has_dependents."""
         for job in stored:
             self.sources[job.id] = ParentState(Status.PENDING, job.queue)
             if job.id in marked:
                 self._marked.add(job.id)
 
     async def complete(self, db: Db, links: Sequence[NewJob]) -> None:
-        """Also lock existing jobs that replaced a new parent, by id or key."""
+        """Also lock existing jobs that take the place of a new parent, because of its id or key."""
         unknown = parents_of(links).difference(self.sources, (job.id for job in links))
         if unknown:
             self.sources |= await lock_parents(db, unknown)
@@ -62,7 +63,7 @@ class KnownParents:
         return {id_: source.status for id_, source in self.sources.items() if source.status in FINISHED}
 
     def unmarked(self, links: Sequence[NewJob]) -> set[JobId]:
-        """Parents without has_dependents."""
+        """The parents that do not have has_dependents yet."""
         return parents_of(links).difference(self._marked, self.ended(), (job.id for job in links))
 
 
@@ -93,7 +94,7 @@ async def _check(db: Db, links: Sequence[NewJob], sources: Mapping[JobId, Parent
 
 
 def by_kind(links: Iterable[NewJob]) -> list[list[NewJob]]:
-    """Grouped by statement."""
+    """Dependents, grouped by what one statement can store."""
     kinds: dict[Any, list[NewJob]] = defaultdict(list)
     for job in links:
         kinds[shared_child_values(job)].append(job)
@@ -101,7 +102,7 @@ def by_kind(links: Iterable[NewJob]) -> list[list[NewJob]]:
 
 
 def parent_columns(job: NewJob) -> dict[str, Any]:
-    """Columns of a job, for its parents."""
+    """The columns of a job that concern its parents."""
     parents = tuple(dict.fromkeys(job.parents))
     return {
         "parents": encode(parents, "parents") if parents else None,
@@ -111,7 +112,7 @@ def parent_columns(job: NewJob) -> dict[str, Any]:
 
 
 def dependent_columns(links: Sequence[NewJob], with_dependents: Collection[JobId]) -> dict[str, Any]:
-    """Columns of dependents, besides those of any job."""
+    """The columns of dependents that other jobs do not have."""
     own = [parent_columns(job) for job in links]
     return {
         "own_parents": ",".join(job.parent or "" for job in links),

@@ -1,5 +1,6 @@
 -- name: lock_parents
--- Lock live parents, in order: none ends before the commit. A parent that ends while we wait is not among them.
+-- Lock live parents, in order, so that none ends before the commit. A parent that ends while the statement waits for its
+-- lock is not returned.
 SELECT id::text, status, queue FROM windlass.jobs AS job WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR NO KEY UPDATE
 
 -- name: add_dependencies
@@ -10,7 +11,7 @@ SELECT dependency.parent, dependency.child, dependency.when_ended <> 0 FROM unne
 ) AS dependency (parent, child, when_ended)
 
 -- name: set_has_dependents
--- Other jobs wait for these, which the caller has locked or inserted.
+-- Record that other jobs wait for these, which the caller has locked or inserted.
 UPDATE windlass.jobs SET has_dependents = true WHERE id = ANY (:ids::uuid[]) AND NOT has_dependents
 
 -- name: completed_retention

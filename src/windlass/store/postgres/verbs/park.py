@@ -1,7 +1,7 @@
-"""park: jobs whose type no live worker knows are set aside, so that claims do not scan them again and again.
+"""park: set jobs aside whose type no live worker knows, so that claims do not scan them again and again.
 
-A heartbeat frees a portion of the jobs that its worker knows; the duty frees the rest, and those that were parked
-while the worker came.
+When a worker registers, its heartbeat unparks a portion of the jobs whose types it knows; the duty `park` unparks the
+rest, and jobs that were parked at the same moment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,26 +16,25 @@ from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.liveness.workers import live_workers
 
 HEAD = 200
-"""Rows that are looked at in each priority of a queue."""
+"""Jobs of each priority of a queue that are checked: those behind them do not slow down claims yet."""
 MAX_PARKED = 1000
-"""Per priority of a queue, in one call."""
+"""Jobs of each priority of a queue that one call parks."""
 UNPARK_BATCH = 1000
 """Jobs unparked by one transaction."""
 MAX_UNPARK_TIME: Micros = SECOND // 2
-"""How long one call frees jobs: other duties wait."""
+"""How long one call unparks jobs; other duties wait for it."""
 BEAT_SECONDS = 1.0
-"""How long a heartbeat frees jobs."""
+"""How long a heartbeat unparks jobs."""
 
 
 async def needs_parking(db: Db) -> bool:
-    """A look without a lock."""
+    """Whether `park` would find anything; takes no lock."""
     known = await _known_types(db)
     return bool(known) and bool(await db.rows("unknown_types", {"known": known, "limit": HEAD}))
 
 
 async def park(db: Db) -> dict[str, int]:
-    """Park jobs of unknown types at the heads of queues; returns {type: jobs}. Nothing is parked without a live
-    worker."""
+    """Park jobs of unknown types at the heads of queues; returns {type: jobs}. Without a live worker, parks none."""
     known = await _known_types(db)
     if not known:
         return {}
@@ -43,7 +42,7 @@ async def park(db: Db) -> dict[str, int]:
 
 
 async def unpark_known(access: Access) -> int:
-    """Free parked jobs of types that a live worker knows, within the time; returns how many."""
+    """Unpark the jobs whose type a live worker knows, for at most MAX_UNPARK_TIME; returns how many."""
     types = await access.read(_known_types)
     if not await access.read(lambda db: is_any_parked(db, types)):
         return 0
@@ -56,7 +55,7 @@ async def unpark_known(access: Access) -> int:
 
 
 async def is_any_parked(db: Db, types: Sequence[str]) -> bool:
-    """Whether a job of one of these types is parked; read without a lock."""
+    """Whether a job of one of these types is parked; takes no lock."""
     return bool((await db.rows("is_any_parked", {"types": list(types)}))[0][0])
 
 
@@ -69,7 +68,7 @@ async def parked_types(db: Db) -> list[str]:
 
 
 async def unpark(db: Db, types: Sequence[str]) -> int:
-    """Free a portion of the parked jobs of these types; returns how many."""
+    """Unpark one batch of jobs of these types; returns how many."""
     rows = await db.rows("unpark", {"types": list(types), "limit": UNPARK_BATCH})
     await watermarks.lower(db, _lowest(row for row in rows if row[3] == Status.PENDING))
     return len(rows)
@@ -77,10 +76,10 @@ async def unpark(db: Db, types: Sequence[str]) -> int:
 
 def _lowest(rows: Iterable[Any]) -> list[tuple[str, int, Micros]]:
     """The lowest rank per queue and priority."""
-    places: dict[tuple[str, int], Micros] = {}
+    lowest: dict[tuple[str, int], Micros] = {}
     for queue, sort_priority, rank, _ in rows:
-        places[queue, sort_priority] = min(rank, places.get((queue, sort_priority), rank))
-    return [(*place, rank) for place, rank in places.items()]
+        lowest[queue, sort_priority] = min(rank, lowest.get((queue, sort_priority), rank))
+    return [(queue, sort_priority, rank) for (queue, sort_priority), rank in lowest.items()]
 
 
 async def _known_types(db: Db) -> list[str]:

@@ -1,26 +1,26 @@
 -- name: unknown_types
--- A type at the head of a queue that is not known.
-SELECT head.type FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+-- One type at the head of a queue that no worker knows.
+SELECT head.type FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
     SELECT type FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-    AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+    WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+    AND rank >= watermark.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT :limit
 ) AS head
 WHERE head.type <> ALL(:known::text[]) LIMIT 1
 
 -- name: park
--- Park jobs of unknown types among the first of each queue and priority; jobs that are being claimed are skipped.
--- Their key slots are freed, except in strict order.
+-- Park jobs of unknown types among the first of each queue and priority; jobs that are being claimed are skipped. Parked jobs
+-- give up their key slots, unless their key is strict.
 WITH unknown AS MATERIALIZED (
     SELECT head.id
-    FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+    FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT id FROM windlass.jobs
-        WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-        AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+        WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+        AND rank >= watermark.rank AND stage = 'pending' AND status = 'pending'
         AND rank <= coalesce((
             SELECT rank FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority /*yugabyte AND bucket = place.bucket */
-            AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
+            WHERE queue = watermark.queue AND sort_priority = watermark.sort_priority /*yugabyte AND bucket = watermark.bucket */
+            AND rank >= watermark.rank AND stage = 'pending' AND status = 'pending'
             ORDER BY rank, id LIMIT 1 OFFSET :limit::integer
         ), 9223372036854775807)
         AND type <> ALL(:known::text[])
@@ -45,8 +45,8 @@ SELECT EXISTS (
 )
 
 -- name: unpark
--- Parked jobs of known types become pending at their old rank, or wait for their key; up to :limit of all types
--- together. Type by type, by jobs_parked only. Locked rows are skipped.
+-- Parked jobs of known types become pending at their old rank, or wait for their key; up to :limit jobs of all types. They
+-- are read type by type, so that the index jobs_parked is used. Locked rows are skipped.
 WITH freed AS MATERIALIZED (
     SELECT parked.id
     FROM unnest(:types::text[]) AS known (type) CROSS JOIN LATERAL (

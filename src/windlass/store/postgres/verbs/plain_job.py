@@ -1,4 +1,4 @@
-"""The values of a job's statement, and jobs without keys, parents or schedule, which most are."""
+"""The parameters of the statements that store jobs; plain jobs, which have no keys, parents or schedule, as most."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _OF_HINT = ("channel", "hint")
 
 
 def is_plain(job: NewJob) -> bool:
-    """Whether a new job has neither keys nor parents nor a schedule: most are so."""
+    """Whether a new job has neither keys nor parents nor a schedule."""
     return (
         bool(job.fresh)
         and job.idempotency_key is None
@@ -26,12 +26,12 @@ def is_plain(job: NewJob) -> bool:
 
 
 def plain_values(job: NewJob, hint: Hint) -> dict[str, Any]:
-    """The values of the statement `enqueue_one`."""
+    """The parameters of the statement `enqueue_one`."""
     return {"id": job.id, "payload": job.payload, **option_values(job, hint)}
 
 
 def option_values(job: NewJob, hint: Hint) -> dict[str, Any]:
-    """The values that every statement of an enqueue takes: options of the job but keys and parents, and the hint."""
+    """The parameters that all statements of an enqueue share: options other than keys and parents, and the hint."""
     return {
         "queue": job.queue,
         "type": job.type,
@@ -48,13 +48,13 @@ def option_values(job: NewJob, hint: Hint) -> dict[str, Any]:
         "tags": encode(job.tags, "tags") if job.tags else None,
         "meta": job.meta,
         "channel": hint.channel,
-        # A delayed job needs no worker now.
+        # A delayed job wakes no worker.
         "hint": hint.given and (job.run_at is not None or not job.delay),
     }
 
 
 def common_values(job: NewJob, hint: Hint) -> Mapping[str, Any]:
-    """The values that jobs of one kind share."""
+    """The parameters that jobs of one kind have in common."""
     return {
         **option_values(job, hint),
         "parents": encode(job.parents, "parents") if job.parents else None,
@@ -67,7 +67,7 @@ def common_values(job: NewJob, hint: Hint) -> Mapping[str, Any]:
 
 
 def own_values(jobs: Sequence[NewJob]) -> dict[str, Any]:
-    """The values that differ between jobs of one kind."""
+    """The parameters that differ between jobs of one kind."""
     return {
         "ids": pack_ids([job.id for job in jobs]),
         "payloads": [job.payload for job in jobs],

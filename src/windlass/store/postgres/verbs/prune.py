@@ -1,8 +1,8 @@
 """prune: drop finished jobs whose retention is over, by whole partitions or row by row.
 
-A partition is truncated when its day is over, so a job may stay for up to a day longer than its queue wants. TRUNCATE
-needs an exclusive lock, and a transaction that waits for one blocks others behind it: so it waits only for a tenth of
-a second, and is tried again at the next call.
+A partition is truncated when its day is over, so a job may stay up to a day longer than its queue asks for. TRUNCATE
+needs an exclusive lock, and while a transaction waits for one, all others wait behind it. So it waits for at most 0.1
+s, and the next call tries again.
 """
 
 import contextlib
@@ -25,21 +25,21 @@ PARTITIONS = 32
 EVER: Micros = 2**62
 PAGE = 20_000
 PAGES = 10
-"""Pages of a partition in one call."""
+"""Pages of a partition that one call reads."""
 SUM_COUNTS = "sum_history_counts"
 MIN_ROWS_TO_SUM = 300
 MAX_ROWS_TO_SUM = 50_000
-"""By one statement."""
+"""Rows that one statement sums up."""
 MAX_REPEATING: Micros = 1 * SECOND
-"""How long one call drops or sums up one kind of rows: other duties wait."""
+"""How long one call deletes or sums up one kind of rows; other duties wait for it."""
 _FIRST = "00000000-0000-0000-0000-000000000000"
 
 
 async def drop(db: Db, ids: Sequence[JobId], before: Micros = EVER) -> list[JobId]:
-    """Drop finished jobs, and return the ids of those that this call dropped.
+    """Drop finished jobs; returns the ids of those that this call dropped.
 
-    Only those whose retention ends `before` a moment: a job may have been revived since it was found. Their ids stay
-    as tombstones until a day after they ended.
+    Jobs whose retention ends after `before` are kept: a job may have been revived since it was found. The ids of
+    dropped jobs stay as tombstones until a day after the jobs ended.
     """
     if not ids:
         return []
@@ -48,19 +48,19 @@ async def drop(db: Db, ids: Sequence[JobId], before: Micros = EVER) -> list[JobI
 
 
 class Pruner:
-    """Prunes, and remembers how far it has scanned a partition. Any number of them may prune."""
+    """Prunes, and remembers how far it has scanned a partition. Several processes may prune at the same time."""
 
     def __init__(self) -> None:
         self._scanned: tuple[int, JobId] = (0, _FIRST)
         self._samples_pruned = dict.fromkeys(SAMPLE_RETENTION, 0)
-        """Up to when: an old snapshot keeps dead rows before that."""
+        """Up to when samples were pruned: dead rows before that, which an old snapshot keeps, are not scanned."""
         self._limit = 0
         self._unfinished: set[str] = set()
-        """Statements for which the time was not enough."""
+        """Statements that ran out of time."""
 
     async def prune(self, access: Access, limit: int) -> list[JobId]:
         """Prune; returns the dropped ids up to `limit`, of truncated partitions only those with blobs or notes."""
-        # First: if anything below fails each time, the counts must not grow without bound.
+        # First, so that the counts do not grow without bound if anything below fails each time.
         self._limit = limit
         await self._clear(access, SUM_COUNTS)
         dropped = await access.write(lambda db: _prune_rows(db, limit))
@@ -79,7 +79,7 @@ class Pruner:
         return dropped
 
     async def _drop_days(self, access: Access, limit: int) -> list[JobId]:
-        """Truncate the partitions of days that are over; returns what was dropped row by row."""
+        """Truncate the partitions of days that are over; returns the ids of jobs that were dropped row by row."""
         dropped: list[JobId] = []
         for day, shared in await access.read(lambda db: db.rows("days_over")):
             if len(dropped) >= limit:
@@ -91,7 +91,7 @@ class Pruner:
         return dropped
 
     async def catch_up(self, access: Access) -> None:
-        """Continue what one call a minute does not finish."""
+        """Continue what `prune`, which runs once a minute, could not finish."""
         for name in sorted(self._unfinished):
             await self._clear(access, name)
 
@@ -102,7 +102,7 @@ class Pruner:
     async def _drop_one_by_one(
         self, access: Access, day: int, limit: int, *, every: bool
     ) -> tuple[list[JobId], bool]:
-        """Drop the jobs that must go one by one; whether all of the partition was seen."""
+        """Drop the jobs that must be dropped one by one; also returns whether all of the partition was read."""
         dropped: list[JobId] = []
         after = self._scanned[1] if self._scanned[0] == day else _FIRST
         for _ in range(PAGES):
@@ -121,7 +121,7 @@ class Pruner:
 async def _next_page(
     access: Access, day: int, after: JobId, limit: int, *, every: bool
 ) -> tuple[JobId | None, list[JobId]]:
-    """The last id of the next page, and the jobs in it that must go one by one."""
+    """The last id of the next page, and the jobs in it that must be dropped one by one."""
     values = {
         "partition": day % PARTITIONS,
         "until": (day + 1) * DAY,
@@ -140,7 +140,7 @@ async def _drop(access: Access, ids: list[JobId], before: Micros) -> list[JobId]
 
 
 async def _prune_rows(db: Db, limit: int) -> list[JobId]:
-    """Jobs pruned row by row, and old meters."""
+    """Drop the jobs that are pruned row by row, and old meters."""
     ids = [row[0] for row in await db.rows("lock_prunable", {"limit": limit})]
     dropped = await drop(db, ids)
     await prune_meters(db)
@@ -148,12 +148,12 @@ async def _prune_rows(db: Db, limit: int) -> list[JobId]:
 
 
 async def _sum_counts(access: Access) -> bool:
-    """Sum up the counts, within the time; whether few rows are left."""
+    """Sum up the rows of history_counts, for at most MAX_REPEATING; returns whether few are left."""
     ends = since_boot() + MAX_REPEATING
     values = {"min_rows": MIN_ROWS_TO_SUM, "max_rows": MAX_ROWS_TO_SUM}
     while True:
         ((rows, sums),) = await access.once(lambda db: db.rows(SUM_COUNTS, values))
-        # A portion that hardly shrinks has that many queues and days: it would only sum up sums again.
+        # Rows that hardly become fewer are for as many queues and days: going on would sum up sums again.
         if rows < MAX_ROWS_TO_SUM or 2 * sums > rows:
             return True
         if since_boot() >= ends:
@@ -161,7 +161,7 @@ async def _sum_counts(access: Access) -> bool:
 
 
 async def _drop_all(access: Access, name: str, limit: int) -> bool:
-    """Repeat a statement that drops up to `limit` rows, within the time; whether all are dropped."""
+    """Repeat a statement that deletes up to `limit` rows, for at most MAX_REPEATING; returns whether all are gone."""
     ends = since_boot() + MAX_REPEATING
     while await access.once(lambda db: db.run(name, {"limit": limit})) >= max(1, limit):
         if since_boot() >= ends:
@@ -182,7 +182,7 @@ async def _truncate_tombstones(access: Access, day: int) -> None:
     async def empty(db: Db) -> None:
         await db.rows("set_lock_timeout", {"wait": "100ms"})
         await db.select(f"LOCK TABLE {partition} IN ACCESS EXCLUSIVE MODE")
-        # The next day may have begun while we waited, and use this partition.
+        # While we waited for the lock, the next day may have begun, which uses this partition.
         if (day, True) in [tuple(row) for row in await db.rows("expired_tombstones")]:
             await db.select(f"TRUNCATE TABLE {partition}")
 
@@ -195,7 +195,8 @@ async def _truncate_partition(access: Access, day: int) -> None:
     async def empty(db: Db) -> None:
         await db.rows("set_lock_timeout", {"wait": "100ms"})
         await db.select(f"LOCK TABLE {partition} IN ACCESS EXCLUSIVE MODE")
-        # Locked: nothing is added now, and what was is counted. A later day may use the partition by now.
+        # With the lock, nothing is added, and all that was added is counted. A later day may use the partition by
+        # now.
         if (await db.rows("later_days", {"day": day}))[0][0]:
             return
         await db.select(f"TRUNCATE TABLE {partition}")
@@ -205,17 +206,17 @@ async def _truncate_partition(access: Access, day: int) -> None:
 
 
 async def _if_free(access: Access, empty: Callable[[Db], Awaitable[None]]) -> None:
-    """Truncate, unless a reader holds the partition for longer than others can wait: then at the next call."""
+    """Truncate a partition, unless a reader keeps it locked: then the next call tries again."""
     with contextlib.suppress(RowsHeld):
         await access.write(empty)
 
 
 async def _drop_day_counts(access: Access, day: int) -> None:
-    """Nothing of that day is left in the partition, which another day uses by now."""
+    """Delete the counts of a day of which nothing is left in the partition, because a later day uses it."""
     await access.write(lambda db: _drop_counts(db, day))
 
 
 async def _drop_counts(db: Db, day: int) -> None:
-    """Repeat: rows that were being summed up reappear as sums."""
+    """Delete the counts of a day, repeatedly, because rows that are being summed up reappear as sums."""
     while (await db.rows("has_history_counts", {"day": day}))[0][0]:
         await db.run("drop_history_counts", {"day": day})

@@ -1,6 +1,6 @@
 -- name: sum_history_counts
--- Sum up the counts of finished jobs, if there are many rows: how many rows were replaced by how many. Readers see
--- the rows or their sums; inserts do not conflict, and concurrent calls skip locked rows.
+-- Sum up the counts of finished jobs, if there are many rows; returns how many rows were replaced by how many. Readers see
+-- either the rows or their sums; inserts do not conflict, and concurrent calls skip locked rows.
 WITH many AS MATERIALIZED (
     SELECT /*plain*/ctid/*end*//*yugabyte part*/ AS at FROM windlass.history_counts
     WHERE (SELECT count(*) FROM (SELECT FROM windlass.history_counts LIMIT :min_rows::integer) AS first) = :min_rows::integer
@@ -16,9 +16,9 @@ WITH many AS MATERIALIZED (
 SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM sums)
 
 -- name: drop
--- Drop finished jobs with their notes and dependencies. Their ids stay as tombstones until a day after they ended.
--- The last outcome is cut out of the attempts as text, because PostgreSQL cannot parse all JSON strings; quotes
--- within a string are escaped.
+-- Drop finished jobs with their notes and dependencies. Their ids stay as tombstones until a day after they ended. The last
+-- outcome is extracted from the attempts as text, because PostgreSQL cannot parse all JSON strings; that is exact, because
+-- quotes within a JSON string are escaped.
 WITH gone AS (
     DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[]) AND drop_at < :before::bigint
     RETURNING id, partition, queue, status, attempt, attempts, finished_at, drop_at, pending_parents, parents
@@ -60,7 +60,7 @@ DELETE FROM windlass.result_waits WHERE (job, channel) IN (
 )
 
 -- name: days_over
--- Days that are over and may have jobs in their partitions, and whether a later day uses the same partition by now.
+-- Days that are over and may have jobs in their partitions, and whether a later day already uses the same partition.
 SELECT old.day, EXISTS (
     SELECT FROM windlass.history_counts AS later WHERE later.day > old.day AND (later.day - old.day) % 32 = 0
 )
@@ -68,8 +68,8 @@ FROM (SELECT DISTINCT day FROM windlass.history_counts WHERE day >= 0 AND day < 
 ORDER BY old.day
 
 -- name: reset_future_token_buckets
--- Token buckets of the future: the clock was set back. They keep their tokens, and are refilled from now on; jobs that wait
--- for their tokens wait for as much less. Locked rows are skipped.
+-- After the clock was set back, move token buckets in the future back to now, with their tokens, and make jobs that wait for
+-- their tokens due earlier by as much. Locked rows are skipped.
 WITH ahead AS MATERIALIZED (
     SELECT queue, key, at, at - :now AS by FROM windlass.token_buckets WHERE at > :now + :tolerance::bigint
     ORDER BY queue, key FOR NO KEY UPDATE SKIP LOCKED
@@ -93,9 +93,9 @@ DELETE FROM windlass.token_buckets WHERE /*plain*/ctid = ANY(ARRAY(/*end*//*yuga
 )/*plain*/)/*end*/
 
 -- name: drop_one_by_one
--- The next page of a partition: its last id, and the jobs that must not be truncated with it: they have blobs or
--- notes, wait for a parent, or ended so recently that they need a tombstone. All jobs of that day, if the partition
--- is in use.
+-- The next page of a partition: its last id, and the jobs that must not be truncated with it, because they have blobs or
+-- notes, wait for a parent, or ended so recently that they need a tombstone. With :every, all jobs of that day, because a
+-- later day uses the partition.
 WITH page AS MATERIALIZED (
     SELECT id, finished_at, drop_at,
         left(payload, 5) = 'blob:' OR coalesce(left(result, 5) = 'blob:', false) OR pending_parents > 0 AS refers
@@ -123,7 +123,7 @@ SELECT id::text FROM (SELECT * FROM loose UNION ALL SELECT * FROM dead) AS both_
 ORDER BY drop_at LIMIT :limit::integer
 
 -- name: expired_tombstones
--- Yesterday's partition of tombstones, if it has rows, and whether all have expired: they have, unless the clock was
+-- Yesterday, if its partition of tombstones has rows, and whether all of them have expired, as they have unless the clock was
 -- set back.
 SELECT :now / 86400000000 - 1, NOT EXISTS (
     SELECT 1 FROM windlass.tombstones
@@ -132,16 +132,16 @@ SELECT :now / 86400000000 - 1, NOT EXISTS (
 FROM windlass.tombstones WHERE partition = ((:now / 86400000000 - 1) % 3)::smallint LIMIT 1
 
 -- name: set_lock_timeout
--- For this transaction: others queue behind one that waits for a lock.
+-- For this transaction only. While it waits for a lock, all others wait behind it.
 SELECT set_config('lock_timeout', :wait::text, true)
 
 -- name: later_days
--- Whether a later day uses the same partition.
+-- Whether a later day already uses the same partition.
 SELECT EXISTS (SELECT FROM windlass.history_counts WHERE day > :day::integer AND (day - :day::integer) % 32 = 0)
 
 -- name: has_history_counts
 SELECT EXISTS (SELECT FROM windlass.history_counts WHERE day = :day::integer)
 
 -- name: drop_history_counts
--- The partition of this day is empty.
+-- Delete the counts of a day whose jobs are all dropped.
 DELETE FROM windlass.history_counts WHERE day = :day::integer

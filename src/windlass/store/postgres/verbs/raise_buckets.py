@@ -1,7 +1,7 @@
-"""raise_buckets: more buckets for a store in use.
+"""raise_buckets: add buckets to a store that is in use.
 
-Rows for the new buckets come first, and only then the function that puts jobs there: an enqueue finds what it needs.
-Jobs stay where they are. Each statement can be repeated after a crash.
+The rows for the new buckets are added before the function that assigns jobs to them is replaced, so that every
+enqueue finds what it needs. Existing jobs keep their buckets. Each statement can be repeated after a crash.
 """
 
 from windlass.errors import InvalidOption
@@ -39,7 +39,7 @@ async def raise_buckets(address: Address, shown: str, buckets: int) -> int:
 
 
 async def learn_buckets(db: Db) -> None:
-    """Another process may have raised their number."""
+    """Read the number of buckets, which another process may have raised."""
     db.buckets = (await db.rows("number_of_buckets"))[0][0]
 
 

@@ -2,8 +2,8 @@
 SELECT count(*)::integer FROM windlass.due_watermark
 
 -- name: raise_number_of_buckets
--- Buckets that there were not before, with the watermarks of all queues in them and what their claims lock. In one
--- statement: an enqueue stores nothing where a bucket has no watermark of its queue.
+-- Add buckets, with the watermarks of all queues in them and the rows that their claims lock. In one statement, because an
+-- enqueue stores nothing if its queue has no watermark in some bucket.
 WITH part AS MATERIALIZED (
     SELECT bucket FROM generate_series(0, :buckets::integer - 1) AS bucket
 ), due AS (

@@ -1,4 +1,4 @@
-"""settle: record how attempts ended, fenced by (job, attempt)."""
+"""settle, note: record what runners report about attempts, fenced by (job, attempt)."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -26,9 +26,9 @@ _UNIQUE_VIOLATION = "23505"
 
 
 async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
-    """The answer for each, and whether other jobs may run now.
+    """Settle attempts; returns the answer for each, and whether other jobs may run now.
 
-    One that cannot be settled must not block the others of its batch for ever.
+    A job that is also in history cannot be moved there: it is deleted, so that it does not block its batch for ever.
     """
     try:
         return await _settle(access, settlements)
@@ -40,7 +40,7 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[lis
 
 
 async def _drop_duplicates(db: Db, ids: list[JobId]) -> None:
-    """Jobs that had ended and were enqueued again where that was not visible: history wins."""
+    """Delete live jobs that are also in history: they were enqueued again by a transaction that did not see that."""
     rows = await db.rows("drop_duplicates", {"ids": ids})
     await release(db, [Keyed(*row[:4]) for row in rows])
     if awaited := [row[0] for row in rows if row[4]]:
@@ -50,13 +50,13 @@ async def _drop_duplicates(db: Db, ids: list[JobId]) -> None:
 
 
 async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
-    """Completions by one statement; the others, and those not running as stated, by a transaction after it."""
-    # In the order of their ids, as everywhere: no deadlocks.
+    """Settle completions by one statement; then the others, and jobs not running as stated, in a transaction."""
+    # In the order of ids, as everywhere, to avoid deadlocks.
     plain = sorted((s for s in settlements if s.status is Status.COMPLETED), key=attrgetter("id"))
     if len({s.id for s in settlements}) != len(settlements):
         plain = []
     missing = await access.ending_waits().once(lambda db: _complete(db, plain)) if plain else set()
-    # A None among the missing ids: dependents may run.
+    # None among the missing ids means that dependents may run.
     ready = None in missing
     done = {s.id for s in plain if s.id not in missing}
     rest = [s for s in settlements if s.id not in done] if len(done) < len(settlements) else []
@@ -69,7 +69,7 @@ async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[li
 
 
 async def _after(access: Access, rest: Sequence[Settlement], *, doubtful: bool) -> list[Settled]:
-    """Settle the others. If that fails, completions before are done: the error says that something may be done."""
+    """Settle the others. If that fails after completions were settled, the error says that something may be done."""
     try:
         return await access.ending_waits().write(lambda db: _settle_others(db, rest))
     except StoreUnavailable as error:
@@ -78,9 +78,9 @@ async def _after(access: Access, rest: Sequence[Settlement], *, doubtful: bool) 
 
 
 async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | None]:
-    """Move them into history; returns those that were not running as stated.
+    """Move completed jobs into history; returns the ids of those that were not running as stated.
 
-    None is among them if dependents may run now.
+    The value None is among the ids if dependents may run now.
     """
     values = {
         "ids": pack_ids([s.id for s in settlements]),
@@ -100,7 +100,7 @@ async def _settle_others(db: Db, settlements: Sequence[Settlement]) -> list[Sett
     running = {(row[0], row[3]): Running(*row) for row in rows}
     endings, answers = [], []
     for settlement in settlements:
-        # Removed: a settlement that comes twice in one call is a repeat.
+        # Removed, so that a settlement that comes twice in one call counts as a repeat.
         job = running.pop((settlement.id, settlement.attempt), None)
         answers.append(None if job is None else Settled.SETTLED)
         if job is not None:
@@ -115,7 +115,7 @@ async def _settle_others(db: Db, settlements: Sequence[Settlement]) -> list[Sett
 
 
 async def _repeats(db: Db, settlements: Sequence[Settlement]) -> set[tuple[JobId, int, str]]:
-    """Settlements whose outcome is recorded already; others are stale."""
+    """Those of the settlements whose outcome is recorded already; the others are stale."""
     if not settlements:
         return set()
     values = {"ids": [s.id for s in settlements]}
@@ -128,12 +128,12 @@ async def _repeats(db: Db, settlements: Sequence[Settlement]) -> set[tuple[JobId
 
 
 async def note(db: Db, notes: Sequence[Note]) -> None:
-    """Keep notes of running attempts; late ones change nothing.
+    """Store the notes of running attempts; a late note changes nothing.
 
-    The jobs are locked first: none can end, and drop its notes, before they are written.
+    The jobs are locked first, so that none can end, and its notes be dropped, before the notes are written.
     """
-    said = dict.fromkeys((each.id, each.attempt) for each in notes)
-    fences = {"ids": [id_ for id_, _ in said], "attempts": [attempt for _, attempt in said]}
+    noted = dict.fromkeys((each.id, each.attempt) for each in notes)
+    fences = {"ids": [id_ for id_, _ in noted], "attempts": [attempt for _, attempt in noted]}
     running = {(row["id"], row["attempt"]) for row in await db.rows("running", fences)}
     current = [each for each in notes if (each.id, each.attempt) in running]
     await _note_starts(db, [each for each in current if each.started_after is not None])
@@ -146,19 +146,19 @@ async def _note_starts(db: Db, started: Sequence[Note]) -> None:
         await db.run("note_starts", {"ids": list(first), "afters": list(first.values())})
 
 
-async def _keep(db: Db, said: Sequence[Note]) -> None:
-    if not said:
+async def _keep(db: Db, notes: Sequence[Note]) -> None:
+    if not notes:
         return
-    ids = list({each.id: None for each in said})
+    ids = list({each.id: None for each in notes})
     kept = {row[0]: (row[1], row[2]) for row in await db.rows("notes", {"jobs": ids})}
-    for each in said:
+    for each in notes:
         kept[each.id] = add_note(*kept.get(each.id, (None, None)), each)
     progress, logs = [kept[id_][0] for id_ in ids], [kept[id_][1] for id_ in ids]
     await db.run("set_notes", {"jobs": ids, "progress": progress, "logs": logs})
 
 
 async def end(db: Db, endings: Sequence[tuple[Running, Ending]]) -> list[Status]:
-    """Finished jobs go into history, the others back to waiting; returns the new status of each.
+    """Move running jobs into history, or make them wait again; returns the new status of each.
 
     The caller has locked the jobs in this transaction.
     """
@@ -195,7 +195,7 @@ async def _finish(db: Db, values: list[dict[str, Any]]) -> None:
 
 
 async def _put_back(db: Db, values: list[dict[str, Any]]) -> None:
-    """Requeued and rescued jobs keep their rank."""
+    """Make requeued and rescued jobs pending; they keep their rank."""
     if values:
         columns = _columns(values, "crashes", "rescues", "suspicions", "requeues", "attempts")
         await watermarks.lower(db, [tuple(row) for row in await db.rows("requeue", columns)])

@@ -10,26 +10,27 @@ WITH gone AS (
 SELECT id::text, queue, idempotency_key, idempotency_window, has_dependents FROM gone
 
 -- name: lock_finished
--- Finished jobs, locked in order against revival and dropping.
+-- Lock finished jobs, in order, against revival and dropping.
 SELECT id::text, status, queue, sort_priority, idempotency_key, pending_parents FROM windlass.history AS job
 WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR UPDATE
 
 -- name: complete
--- Move completed jobs into history. Returns those that were not running as stated. A job that is not kept leaves a
--- tombstone; keys are released, at once or after their windows, and key slots freed. Dependents are released with the
--- results: a row with NULL says that some may run now. :queues are those of the jobs, once each.
+-- Move completed jobs into history. Returns the ids of those that were not running as stated, and NULL if dependents may run
+-- now. A job that is not kept leaves a tombstone; idempotency keys are freed, at once or after their windows, and so are
+-- key slots. Dependents are released, with the results. :queues has the queues of the jobs, once each.
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest(
         string_to_array(:ids, ',')::uuid[], string_to_array(:attempts, ',')::integer[],
         string_to_array(:started, ',', '')::bigint[], :results::text[]
     ) AS one (id, attempt, started_after, result)
-    -- A caller may hold one of them, or its key, in a transaction that stays open: the others must not wait as long.
+    -- A caller's open transaction may have locked one of the jobs, or its key: the others must not wait as long.
     /*plain*/WHERE (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL/*end*/
 ), retention AS MATERIALIZED (
     SELECT name AS queue, keep_completed AS keep FROM windlass.queues WHERE name = ANY(:queues::text[])
 ), gone AS (
     DELETE FROM windlass.jobs AS job USING done
-    -- By their ids: a plan that was made while nothing was running would else walk through all that is.
+    -- The status is compared as an expression, so that jobs are found by their ids: a plan that was made while nothing was
+    -- running might otherwise scan all running jobs.
     WHERE job.id = done.id AND job.attempt = done.attempt AND job.status || '' = 'running'
     RETURNING job.id, job.queue, job.type, job.payload, job.sort_priority + job.aged_by AS sort_priority, job.rank,
         job.run_at, job.attempt, job.max_attempts, job.failures, job.crashes, job.rescues, job.suspicions, job.requeues,
@@ -52,7 +53,7 @@ WITH done AS MATERIALIZED (
         expires_at, cancel_requested, result, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
         rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
     FROM (
-        -- Not a join: its plan would hash the jobs, which are wide.
+        -- Not a join, which would hash the jobs, whose rows are wide.
         SELECT gone.*, coalesce((SELECT keep FROM retention WHERE retention.queue = gone.queue), :keep::bigint) AS keep
         FROM gone OFFSET 0
     ) AS ended WHERE keep > 0
@@ -70,7 +71,7 @@ WITH done AS MATERIALIZED (
 ), unnoted AS (
     DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM unkept))
 ), special AS MATERIALIZED (
-    -- Mostly there is none, and what follows has nothing to read.
+    -- Usually there is no such job, and the following statements have nothing to read.
     SELECT id, queue, idempotency_key, idempotency_window, concurrency_key, key_slot, rank, result, has_dependents
     FROM gone WHERE has_dependents OR key_slot IS NOT NULL OR idempotency_key IS NOT NULL
 ), keyed AS MATERIALIZED (
@@ -95,12 +96,12 @@ SELECT NULL FROM (
     SELECT windlass.release_dependents(array_agg(id), array_agg(result), :now, max(rank) + 1) AS ready
     FROM special WHERE has_dependents HAVING count(*) > 0
 ) AS passed WHERE ready > 0
--- Notify the waiters; it adds no row.
+-- Notifies the clients that wait for results; the condition is never true, so that it adds no row.
 UNION ALL SELECT NULL FROM notified WHERE :notify(channel, job::text)::text IS NULL
 
 -- name: running
--- Lock running attempts, in the order of their ids. By ids: an old plan would scan all running jobs. With a
--- lock_timeout for the transaction: a caller's open transaction may hold one of them, or its key.
+-- Lock running attempts, in the order of ids. By ids, because an old plan might scan all running jobs. With a lock_timeout
+-- for the transaction, because a caller's open transaction may have locked one of them, or its key.
 SELECT job.id::text, queue, type, job.attempt, max_attempts, failures, crashes, worker, claimed_at, started_at,
     cancel_requested, reason, idempotency_key, attempts, idempotency_window, expires_at
 FROM windlass.jobs AS job
@@ -119,7 +120,7 @@ SELECT id::text, attempt, status, attempts FROM windlass.history WHERE id = ANY(
 SELECT id::text, attempt, outcome FROM windlass.tombstones WHERE id = ANY(:ids::uuid[])
 
 -- name: note_starts
--- Running attempts, locked by the caller, have started.
+-- Record that running attempts, which the caller has locked, have started.
 UPDATE windlass.jobs AS job SET started_at = job.claimed_at + new.after
 FROM unnest(:ids::uuid[], :afters::bigint[]) AS new (id, after)
 WHERE job.id = new.id AND job.started_at IS NULL
@@ -133,8 +134,8 @@ SELECT * FROM unnest(:jobs::uuid[], :progress::text[], :logs::text[])
 ON CONFLICT (job) DO UPDATE SET progress = excluded.progress, logs = excluded.logs
 
 -- name: finish
--- Move ended jobs into history, each with its own outcome. Returns those that are not kept, and those that have
--- dependents.
+-- Move jobs whose attempts ended them into history, each with its own outcome. Returns those that are not kept, and those
+-- that have dependents.
 WITH ending AS MATERIALIZED (
     SELECT * FROM unnest(
         :ids::uuid[], :statuses::text[], :reasons::text[], :started::bigint[], :results::text[], :errors::text[],
@@ -147,10 +148,11 @@ WITH ending AS MATERIALIZED (
 ), gone AS (
     DELETE FROM windlass.jobs WHERE id = ANY(:ids::uuid[]) RETURNING *
 ), ended AS MATERIALIZED (
-    SELECT job.*, ending.status AS now_status, ending.reason AS why, ending.started_at AS began, ending.result,
-        CASE WHEN ending.status <> 'completed' THEN coalesce(ending.error, job.error) END AS now_error,
-        ending.attempts AS all_attempts, ending.failures AS f, ending.crashes AS c, ending.rescues AS r,
-        ending.suspicions AS s, ending.requeues AS h, ending.snoozes AS z, clock.now,
+    SELECT job.*, ending.status AS new_status, ending.reason AS new_reason, ending.started_at AS new_started_at, ending.result,
+        CASE WHEN ending.status <> 'completed' THEN coalesce(ending.error, job.error) END AS new_error,
+        ending.attempts AS all_attempts, ending.failures AS more_failures, ending.crashes AS more_crashes,
+        ending.rescues AS more_rescues, ending.suspicions AS more_suspicions, ending.requeues AS more_requeues,
+        ending.snoozes AS more_snoozes, clock.now,
         CASE ending.status
             WHEN 'completed' THEN coalesce(queue.keep_completed, :keep_completed::bigint)
             WHEN 'cancelled' THEN coalesce(queue.keep_cancelled, :keep_cancelled::bigint)
@@ -166,25 +168,26 @@ WITH ending AS MATERIALIZED (
         result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
     )
-    SELECT id, windlass.partition_of(now_status, now, keep), queue, type, payload, now_status, why,
+    SELECT id, windlass.partition_of(new_status, now, keep), queue, type, payload, new_status, new_reason,
         sort_priority + aged_by, run_at, attempt,
-        max_attempts, failures + f, crashes + c, rescues + r, suspicions + s, requeues + h, snoozes + z, created_at,
-        now, claimed_at, began, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents,
-        timeout, expires_at, cancel_requested, result, now_error, all_attempts, tags, meta, idempotency_window,
+        max_attempts, failures + more_failures, crashes + more_crashes, rescues + more_rescues,
+        suspicions + more_suspicions, requeues + more_requeues, snoozes + more_snoozes, created_at,
+        now, claimed_at, new_started_at, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents,
+        timeout, expires_at, cancel_requested, result, new_error, all_attempts, tags, meta, idempotency_window,
         key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents,
         delay_after_parents
     FROM ended
 ), counted AS (
     INSERT INTO windlass.history_counts (queue, status, day, jobs)
-    SELECT queue, now_status, windlass.drop_day(now_status, now, keep), count(*) FROM ended
-    GROUP BY queue, now_status, windlass.drop_day(now_status, now, keep)
+    SELECT queue, new_status, windlass.drop_day(new_status, now, keep), count(*) FROM ended
+    GROUP BY queue, new_status, windlass.drop_day(new_status, now, keep)
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE key_slot IS NOT NULL
 )
 SELECT id::text, keep = 0, has_dependents FROM ended WHERE keep = 0 OR has_dependents
 
 -- name: requeue
--- Requeued or rescued jobs become pending at their old ranks. Returns their ranks, for the watermarks.
+-- Requeued or rescued jobs become pending at their old ranks, which are returned for the watermarks.
 UPDATE windlass.jobs AS job
 SET status = 'pending', reason = back.reason, updated_at = :now, claimed_at = NULL, started_at = NULL, worker = NULL,
     claim = NULL, error = coalesce(back.error, job.error), attempts = back.attempts,
@@ -198,7 +201,8 @@ WHERE job.id = back.id AND job.id = ANY (:ids::uuid[])
 RETURNING queue, sort_priority, rank
 
 -- name: reschedule
--- Failed, snoozed, or requeued with a pause: another time, the original priority. Slots are freed, except in strict order.
+-- Jobs that failed, were snoozed, or are requeued with a pause get another time, and their original priority. They give up
+-- their key slots, unless their key is strict.
 WITH off AS (
     UPDATE windlass.jobs AS job
     SET sort_priority = job.sort_priority + job.aged_by, aged_by = 0, status = off.status, reason = off.reason,

@@ -13,17 +13,17 @@ _like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in
 
 
 def is_timed(job: NewJob) -> bool:
-    """Whether it has a time and neither a concurrency key nor a known id."""
+    """Whether a new job has its own time, and neither a concurrency key nor an id that may be known."""
     return bool(job.fresh and (job.delay or job.run_at is not None) and job.concurrency_key is None)
 
 
 def statement_of(job: NewJob) -> Any:
-    """Jobs with equal values share one statement."""
+    """A value that is equal for jobs that one statement can store."""
     return _like_of(job) if is_timed(job) else shared_values(job)
 
 
 def times_of(jobs: Sequence[NewJob]) -> dict[str, Any]:
-    """When each is due: a moment, or a delay."""
+    """When each job is due: a moment, or a delay."""
     return {
         "run_ats": pack_numbers(job.run_at for job in jobs),
         "delays": pack_numbers(job.delay for job in jobs),

@@ -1,1 +1,1 @@
-"""Connections to the database file: drivers, threads, files, and the order of writers."""
+"""Connections to the database file: drivers, threads, companion files, and the order of writers."""

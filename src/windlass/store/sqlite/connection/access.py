@@ -42,7 +42,7 @@ class DbThreads:
         self._checkpoints = CheckpointPace()
 
     def named(self, role: T) -> T:
-        """The role; with failpoints armed, its verbs set their names for them."""
+        """The role; if failpoints are armed, its verbs first set the name by which failpoints refer to them."""
         return role if self._database.failpoints is None else self._database.failpoints.named(role)
 
     async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -54,7 +54,7 @@ class DbThreads:
     async def write_combined(
         self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X], deadline: float | None
     ) -> list[T]:
-        """Run the verb in the next group commit, as one call with other waiting calls of it."""
+        """Run the verb in the next group commit; waiting calls of the same verb run as one call."""
         if self._database.failpoints is not None:
             # Failpoints count verbs one by one.
             return await self.write(lambda db: verb(db, items), deadline)
@@ -83,7 +83,7 @@ class DbThreads:
         return await self._inside(connection, work)
 
     async def read_inside(self, connection: object, work: Callable[[Db], T]) -> T:
-        """The same for work that only reads: it leaves no transaction open."""
+        """Run work that only reads in the caller's transaction; if none was open, none is open afterwards."""
         return await self._inside(connection, work, reads=True)
 
     async def _inside(self, connection: object, work: Callable[[Db], T], *, reads: bool = False) -> T:
@@ -111,7 +111,7 @@ class DbThreads:
         self._database.close()
 
     async def _migrate(self, deadline: float | None) -> None:
-        """Open the write connection, which migrates, outside of the caller's verb."""
+        """Open the write connection, which applies migrations, before the caller's verb runs."""
         await self._run(self._writer, lambda db: None, deadline)
 
     async def _run(self, thread: DbThread, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -125,7 +125,7 @@ class DbThreads:
         return Db(connection, self._clock, self.liveness_locks)
 
     def _open_writer(self) -> Connection:
-        """The first connection of a process also migrates; the write turn is held here."""
+        """Open a write connection; the first one of a process applies migrations. The caller holds the write turn."""
         connection = self._database.writer()
         if not is_current(connection):
             self.applied += migrate(connection)
@@ -145,7 +145,7 @@ class Access:
         return await self.threads.write(work, self._deadline)
 
     async def write_combined(self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X]) -> list[T]:
-        """Run the verb durably, as one call with other waiting calls of it."""
+        """Run the verb durably; waiting calls of the same verb run as one call."""
         return await self.threads.write_combined(verb, items, self._deadline)
 
     async def read(self, work: Callable[[Db], T]) -> T:
@@ -154,7 +154,7 @@ class Access:
 
 
 class SharedAccess:
-    """The same for shared verbs, which are driven on the threads."""
+    """Access for the verbs of `store/sql`, whose coroutines run on the threads and never suspend."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -167,7 +167,7 @@ class SharedAccess:
 
 
 class Role(SharedRole):
-    """A part of the store contract, whose verbs are functions of a Db or shared ones."""
+    """A part of the store contract; its verbs are functions of a Db, or the shared ones of `store/sql`."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

@@ -28,7 +28,7 @@ class ApswConnection(Connection):
         try:
             self._apsw = self._connect(path, flags)
             self._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
-            # Without it most statements are prepared again at each execution. A claim: 80 µs without, 7 µs with it.
+            # Without this option SQLite prepares most statements again at each execution: 80 µs a claim instead of 7.
             self._apsw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         except apsw.Error as error:
             raise _driver_error(error) from error

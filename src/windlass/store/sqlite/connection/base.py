@@ -14,7 +14,7 @@ from windlass.store.sqlite.connection.files import write_obstacle
 from windlass.store.sqlite.connection.libraries import LIBRARIES, identity
 
 BUSY_TIMEOUT_MS = 10_000
-"""For writers outside of the write turn, such as the sqlite3 shell; those inside never wait here."""
+"""How long to wait for programs that write without the write turn, such as the sqlite3 shell."""
 CACHED_STATEMENTS = 200
 MAX_LOG_PAGES = 1_000
 """A commit that leaves a longer log copies it into the file."""
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ErrorKind(IntEnum):
-    """The errors that we tell apart, by SQLite's result codes."""
+    """The errors that Windlass distinguishes, by SQLite's result codes."""
 
     OTHER = 0
     BUSY = 5
@@ -63,11 +63,11 @@ def error_kind(code: int | None) -> ErrorKind:
 
 
 def to_store_error(error: DriverError, path: Path, *, maybe_done: bool = False) -> StoreUnavailable:
-    """What went wrong, and what to do about it."""
+    """A StoreUnavailable that says what went wrong and what to do about it."""
     sentences = {
         ErrorKind.BUSY: f"{path} is busy: another program holds its write lock",
         ErrorKind.FULL: f"the disk of {path} is full",
-        ErrorKind.READ_ONLY: f"{path} cannot be written: check the rights of the file and its folder",
+        ErrorKind.READ_ONLY: f"{path} cannot be written: check the permissions of the file and its folder",
         ErrorKind.CANNOT_OPEN: f"{path} cannot be opened: check that its folder exists and can be written",
         ErrorKind.NOT_A_DATABASE: f"{path} is not an SQLite database",
         ErrorKind.DAMAGED: f"{path} is damaged; restore it from a back-up",
@@ -77,8 +77,8 @@ def to_store_error(error: DriverError, path: Path, *, maybe_done: bool = False) 
     if error.kind in _RIGHTS:
         sentence = write_obstacle(path) or sentence
     # FULL and BUSY are refusals; after a failed write it is unknown what reached the disk.
-    unsure = maybe_done and error.kind not in _REFUSALS
-    return StoreUnavailable(sentence, maybe_done=unsure, lasting=error.kind in _LASTING)
+    unknown = maybe_done and error.kind not in _REFUSALS
+    return StoreUnavailable(sentence, maybe_done=unknown, lasting=error.kind in _LASTING)
 
 
 class Statements(Protocol):
@@ -88,7 +88,7 @@ class Statements(Protocol):
         """All rows of a statement."""
 
     def run(self, text: str, values: Values = ()) -> int:
-        """Execute a statement; the number of changed rows."""
+        """Execute a statement; returns the number of changed rows."""
 
     def run_many(self, text: str, values: Sequence[Values]) -> None:
         """Execute once per set of values."""
@@ -98,7 +98,7 @@ class Connection(ABC):
     """A connection used by one thread at a time; one subclass for each library."""
 
     library: ClassVar[str]
-    """A file has one library per process."""
+    """In one process, one library alone opens a file."""
 
     def __init__(self, path: Path, *, synchronous: str, writes: bool, name: Path | None = None) -> None:
         """`name` may lead to the path through symbolic links, which may change."""
@@ -107,12 +107,12 @@ class Connection(ABC):
         try:
             with LIBRARIES.opening(path, self, self.library):
                 self._open(path, create=writes)
-            # Not later: a file that is replaced while we wait for its write lock would pass for the opened one.
+            # Before _prepare, which may wait for a write lock: a file that is replaced meanwhile is not ours.
             self._file = before or identity(path)
             if writes:
                 self._prepare(synchronous)
         except DriverError as error:
-            with contextlib.suppress(DriverError, AttributeError):  # it may not be open yet
+            with contextlib.suppress(DriverError, AttributeError):  # the connection may not be open yet
                 self.close()
             raise to_store_error(error, path) from error
 
@@ -138,9 +138,9 @@ class Connection(ABC):
             self.rows("PRAGMA fullfsync = 1")
             self.rows("PRAGMA checkpoint_fullfsync = 1")
         self.rows("PRAGMA journal_size_limit = 67108864")
-        # The coordinator does most checkpoints: in commits they would delay one job in a hundred.
+        # The coordinator runs most checkpoints: inside commits they would delay one job in a hundred.
         self.rows(f"PRAGMA wal_autocheckpoint = {MAX_LOG_PAGES}")
-        # Statement journals in memory: as temporary files they are half of all that a drain writes.
+        # Keep statement journals in memory: as files they would be half of all bytes written while a queue drains.
         self.rows("PRAGMA temp_store = MEMORY")
         self.rows("PRAGMA trusted_schema = 0")
 
@@ -156,7 +156,7 @@ class Connection(ABC):
 
     @abstractmethod
     def run(self, text: str, values: Values = ()) -> int:
-        """Execute a statement; the number of changed rows."""
+        """Execute a statement; returns the number of changed rows."""
 
     @abstractmethod
     def run_many(self, text: str, values: Sequence[Values]) -> None:
@@ -171,7 +171,7 @@ class Connection(ABC):
         try:
             self.run("BEGIN IMMEDIATE")
         except DriverError:
-            return False  # the regular path meets the same error and reports it
+            return False  # the write thread will meet the same error and report it
         finally:
             self._set_busy_timeout(BUSY_TIMEOUT_MS)
         return True
@@ -183,7 +183,7 @@ class Connection(ABC):
             self.run("ROLLBACK")
 
     def with_time_limit(self, seconds: float | None, work: Callable[[], T]) -> T:
-        """Read for at most this time; then DriverError with the kind INTERRUPTED."""
+        """Run work that reads; after this time it raises a DriverError of the kind INTERRUPTED."""
         if seconds is None:
             return work()
         end = time.monotonic() + seconds
@@ -210,7 +210,7 @@ class Connection(ABC):
         """A number that changes when another connection commits."""
 
     def close(self) -> None:
-        """Close for good."""
+        """Close the connection."""
         try:
             self._close()
         finally:

@@ -26,7 +26,7 @@ class CallerConnection(msgspec.Struct, frozen=True):
 
     cursor: Callable[[], Any]
     state: Any
-    """A sqlite3.Connection, or one of aiosqlite with the same attributes."""
+    """The sqlite3.Connection, or aiosqlite's, which has the same attributes."""
 
 
 async def with_caller_connection(connection: object, work: Callable[[CallerConnection], T]) -> T:
@@ -62,7 +62,7 @@ def _of_django(alias: str) -> CallerConnection:
 
 
 class MissingTables(Exception):
-    """Tables are missing, and the caller has not begun a transaction: they can be made first."""
+    """Tables are missing, and the caller has no open transaction: the tables can be created first."""
 
 
 class CallerTransaction:
@@ -83,7 +83,7 @@ class CallerTransaction:
             raise driver_error(error) from error
 
     def run(self, text: str, values: Values = ()) -> int:
-        """Execute a statement; the number of changed rows."""
+        """Execute a statement; returns the number of changed rows."""
         before = self._caller.state.total_changes
         self.rows(text, values)
         return int(self._caller.state.total_changes - before)
@@ -123,7 +123,7 @@ class CallerTransaction:
 def in_transaction_of(
     caller: CallerConnection, path: Path, work: Callable[[CallerTransaction], T], *, reads: bool = False
 ) -> T:
-    """Run the work in the caller's transaction. If it fails or only reads, that transaction is as it was before."""
+    """Run the work in the caller's transaction, which is unchanged if the work fails or only reads."""
     transaction = CallerTransaction(caller)
     try:
         with transaction.plain_rows():
@@ -132,7 +132,7 @@ def in_transaction_of(
             _avoid_checkpoints(transaction)
             with _snapshot(transaction) if reads else _savepoint(transaction, path):
                 return work(transaction)
-    except sqlite3.Error as error:  # the connection is closed, or of another thread
+    except sqlite3.Error as error:  # the connection is closed, or belongs to another thread
         raise StoreUnavailable(f"connection: {error}") from error
     except DriverError as error:
         raise to_store_error(error, path) from error
@@ -150,7 +150,7 @@ def _savepoint(transaction: CallerTransaction, path: Path) -> Iterator[None]:
     except BaseException as error:
         if joined and not transaction.is_open:
             # A full disk or a failed write ends the transaction.
-            raise StoreUnavailable(f"{path}: {error}; SQLite has rolled your transaction back") from error
+            raise StoreUnavailable(f"{path}: {error}; SQLite has rolled back your transaction") from error
         _undo(transaction, joined)
         if joined and isinstance(error, DriverError) and error.kind is ErrorKind.BUSY:
             hint = "if your transaction reads before it writes, begin it with BEGIN IMMEDIATE"
@@ -160,7 +160,7 @@ def _savepoint(transaction: CallerTransaction, path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _snapshot(transaction: CallerTransaction) -> Iterator[None]:
-    """End what was begun for the reads: the caller may have nothing to commit, and would hold the write lock."""
+    """Read in a transaction; one that is begun here is ended here, because the caller may never commit."""
     joined = transaction.is_open
     if not joined:
         _begin(transaction, "BEGIN")
@@ -182,7 +182,7 @@ def _undo(transaction: CallerTransaction, joined: bool) -> None:
 
 def _begin(transaction: CallerTransaction, statement: str = "BEGIN IMMEDIATE") -> None:
     if not transaction.begins_implicitly:
-        raise InvalidOption("connection", "is in no transaction: begin one first, your commit then decides")
+        raise InvalidOption("connection", "is in no transaction: begin one first; the jobs exist once you commit")
     transaction.run(statement)
 
 
@@ -201,13 +201,13 @@ def _check_tables(transaction: CallerTransaction, path: Path) -> None:
     if not transaction.is_open:
         raise MissingTables
     raise SchemaMismatch(
-        f"{path} does not have this version's tables yet, and they cannot be made inside your transaction: run "
+        f"{path} does not have this version's tables yet, and they cannot be created inside your transaction: run "
         "`windlass migrate` first"
     )
 
 
 def _avoid_checkpoints(transaction: CallerTransaction) -> None:
-    """The caller commits outside of our write turn: a library that can corrupt the file must not checkpoint there."""
+    """Turn off checkpoints at the caller's commit, which has no write turn, if this SQLite can corrupt the file."""
     check_version(sqlite3.sqlite_version_info)
     if can_corrupt(sqlite3.sqlite_version_info):
         transaction.rows("PRAGMA wal_autocheckpoint = 0")

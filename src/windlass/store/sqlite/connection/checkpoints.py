@@ -1,9 +1,9 @@
-"""How often the log is copied into the file: the faster it grows, the more often."""
+"""How often the write-ahead log is copied into the file: the faster it grows, the more often."""
 
 from windlass.core.moments import SECOND, Micros
 
 PAGES = 500
-"""The wanted length of the log at a checkpoint: copying it takes some milliseconds."""
+"""The desired length of the log at a checkpoint, which copies it in a few milliseconds."""
 MAX_PAUSE: Micros = 10 * SECOND
 
 
@@ -15,7 +15,7 @@ class CheckpointPace:
         self._pause: Micros = 0
 
     def is_due(self, now: Micros) -> bool:
-        """Whether the log has about PAGES pages, if it grows as fast as before."""
+        """Whether the log now has about PAGES pages, if it has grown as fast as before."""
         return now - self._last >= self._pause
 
     def note(self, pages: int, now: Micros) -> None:

@@ -1,7 +1,7 @@
 """Wake-up across processes: `PRAGMA data_version` changes with every commit, and reading it takes no lock.
 
-One task per event loop reads it while any caller waits: after each inotify event on the turn file, which our writers
-read after a commit, and every 50 ms; every 4 ms where there is no inotify.
+While any caller waits, one task per event loop reads it: after each inotify event on the turn file, which Windlass
+reads after each commit, and every 50 ms; without inotify, every 4 ms.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from windlass.store.sqlite.connection.libraries import close_before_fork
 
 POLL_SECONDS = 0.004
 RECHECK_SECONDS = 0.05
-"""With inotify, for commits of other programs."""
+"""With inotify too, because other programs commit without reading the turn file."""
 UNKNOWN, CLOSED = -1, -2
-EPOCH = 1 << 40
+VERSIONS_PER_CONNECTION = 1 << 40
 _IN_ACCESS = 0x1
 _MAX_READ_BYTES = 64 * 1024
 
@@ -39,7 +39,7 @@ class _Inotify:
         return self._descriptor is not None
 
     async def next(self, seconds: float) -> None:
-        """Wait for an event, at most for this time. Events since the last call count."""
+        """Wait at most this long for an event, or for none if one came since the last call."""
         if self._descriptor is None:
             await asyncio.sleep(seconds)
             return
@@ -47,7 +47,7 @@ class _Inotify:
         try:
             loop.add_reader(self._descriptor, event.set)
         except (OSError, RuntimeError):
-            # A handler closed all descriptors of this process; this number may belong to another file by now.
+            # A handler has closed all descriptors of this process: this number may belong to another file now.
             self._descriptor = None
             return
         try:
@@ -99,13 +99,13 @@ class CommitWatcher:
     """Sees commits of every process and wakes callers on any event loop."""
 
     def __init__(self, opener: Callable[[], Connection], touched: Path) -> None:
-        """`touched` is a file that writers of ours read after each commit."""
+        """`touched` is a file that Windlass's writers read after each commit."""
         self._opener = opener
         self._touched = touched
         self._connection: Connection | None = None
         self._guard = lock()
         self._opened = 0
-        """How many connections were opened: versions of two connections do not compare."""
+        """How many connections were opened; the data versions of two connections are not comparable."""
         self._forking = False
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopWatch] = WeakKeyDictionary()
         self._closed = False
@@ -123,12 +123,12 @@ class CommitWatcher:
                 if self._connection is None:
                     self._connection = self._opener()
                     self._opened += 1
-                return self._opened * EPOCH + self._connection.data_version()
+                return self._opened * VERSIONS_PER_CONNECTION + self._connection.data_version()
             except (DriverError, WindlassError):
                 return UNKNOWN  # a lost hint: callers poll anyway
 
     async def wait(self, cursor: int, seconds: float) -> bool:
-        """Wait until the version differs from the cursor, at most for this time; returns whether it differs."""
+        """Wait at most this long for the version to differ from the cursor; returns whether it differs."""
         if self.version() != cursor:
             return True
         watch = self._loop_watch()
@@ -162,7 +162,7 @@ class CommitWatcher:
                     watch.notify(version)
                 await watch.events.next(pause)
         finally:
-            # A loop that has ended must not be kept alive here.
+            # Do not keep a loop that has ended alive.
             self._loops.pop(loop, None)
 
     def before_fork(self) -> None:
@@ -179,7 +179,7 @@ class CommitWatcher:
             self._guard.release()
 
     def close(self) -> None:
-        """Close the connection; waiting callers see a last change."""
+        """Close the connection; callers that wait see one last change of the version."""
         with self._guard:
             self._closed = True
             if self._connection is not None:

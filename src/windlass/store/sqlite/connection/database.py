@@ -1,4 +1,4 @@
-"""Where the database is: a file that processes share, or, for tests, the memory of this process."""
+"""The database of a store: a file that processes share, or, for tests, memory of this process."""
 
 import secrets
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import apsw
 
 from windlass.errors import ConfigError, InvalidOption, StoreUnavailable
 from windlass.store.failpoints import ACTIONS, Failpoints, armed
-from windlass.store.sqlite.address import DURABILITY, Address, connections_of
+from windlass.store.sqlite.address import DURABILITY, Address, connection_class
 from windlass.store.sqlite.connection.apsw_driver import ApswConnection
 from windlass.store.sqlite.connection.base import CACHED_STATEMENTS, Connection, DriverError, ErrorKind, Values
 from windlass.store.sqlite.connection.files import check_local, companion, real_path, second_name
@@ -26,25 +26,25 @@ class Database(Protocol):
     """The database, as its threads use it."""
 
     address: str
-    """In one spelling, for other processes."""
+    """The canonical address, for other processes."""
     path: Path
-    """Its name in errors."""
+    """The file, as errors name it."""
     snapshots: bool
-    """Whether reads work beside a write; if not, reads go through the write thread."""
+    """Whether a read can run beside a write; if not, reads go through the write thread."""
     failpoints: "CommitFailpoints | None"
     liveness_locks: LivenessLocks
     turn: WriteOrder
     touched: Path
-    """A file that writers of ours read after each commit; where there is none, commits are polled for."""
+    """A file that Windlass's writers read after each commit; if it does not exist, watchers poll for commits."""
 
     def writer(self) -> Connection:
-        """A new connection that makes the database if there is none."""
+        """A new connection; it creates the database if there is none."""
 
     def reader(self) -> Connection:
         """A new connection to an existing database."""
 
     def check_caller_transactions(self) -> None:
-        """Raise InvalidOption unless a caller's connection can lead here too."""
+        """Raise InvalidOption unless a caller can have a connection to this database."""
 
     def close(self) -> None:
         """Release the locks."""
@@ -56,10 +56,10 @@ class FileDatabase:
     snapshots = True
 
     def __init__(self, address: Address, *, first: bool) -> None:
-        """`first` is for supervisors, whose leases must not wait behind other writers."""
+        """`first` lets a supervisor write before others, so that its leases are renewed in time."""
         path = real_path(address.path)
         folder = path.parent
-        # The written path too: the real path skips a missing folder before `..`, and the system does not.
+        # Check the path as written too: realpath drops a missing folder before `..`, but the system does not.
         for each in (address.path.parent, folder):
             if not each.is_dir():
                 raise ConfigError(f"{address.url}: there is no folder {each}")
@@ -72,7 +72,7 @@ class FileDatabase:
         self._stdlib_url = address.stdlib_url
         self._name = address.path
         self.path = path
-        self._library = connections_of(address.driver)
+        self._library = connection_class(address.driver)
         self.failpoints = _armed_failpoints()
         self._write_turn = WriteTurn(path, first=first)
         self.liveness_locks = LivenessLocks(companion(path, "-live"))
@@ -81,7 +81,7 @@ class FileDatabase:
         self._synchronous = DURABILITY[address.durability]
 
     def writer(self) -> Connection:
-        """A connection as durable as the address says."""
+        """A connection with the durability that the address asks for."""
         self._check_name()
         connection = self._library(self.path, name=self._name, synchronous=self._synchronous, writes=True)
         self._checked = self._checked or identity(self.path)
@@ -93,25 +93,25 @@ class FileDatabase:
         return self._library(self.path, name=self._name, synchronous="FULL", writes=False)
 
     def check_caller_transactions(self) -> None:
-        """Refuse unless this process uses the stdlib's sqlite3 for the file, as callers do."""
+        """Refuse unless this process opens the file with the stdlib's sqlite3, as callers do."""
         if self._stdlib_url != self.address:
             problem = f"needs a store that is opened through the same library: give the app {self._stdlib_url}"
             raise InvalidOption("connection", problem)
 
     def _check_name(self) -> None:
-        """Before each connection: our locks are beside the file that the address led to when the store was opened."""
+        """Refuse a name that now leads to another file: the locks of this process are beside the first one."""
         if (now := real_path(self._name)) != self.path:
             raise StoreUnavailable(
                 f"{self._name} leads to {now} now, and this process uses {self.path}: restart the process"
             )
-        # Once for each file: a name that is added later does no harm, because opening a store by it is refused.
+        # Once per file: a second name that is added later does no harm, because opening a store by it is refused.
         if (file := identity(self.path)) != self._checked:
             if refusal := second_name(self.path):
                 raise StoreUnavailable(str(refusal))
             self._checked = file
 
     def close(self) -> None:
-        """Release the liveness locks and leave the order of writers."""
+        """Release the liveness locks and close the files of the write turn."""
         self.liveness_locks.release_all()
         self._write_turn.close()
 
@@ -137,7 +137,7 @@ class MemoryDatabase:
         return _MemoryConnection(self.path, synchronous="OFF", writes=True)
 
     def reader(self) -> Connection:
-        """A connection that sees commits of the write thread."""
+        """A connection that sees what the write thread has committed."""
         return _MemoryConnection(self.path, synchronous="OFF", writes=False)
 
     def check_caller_transactions(self) -> None:
@@ -149,7 +149,7 @@ class MemoryDatabase:
 
 
 class _NoWriteTurn:
-    """No other process writes here."""
+    """Always free: no other process writes here."""
 
     def take(self) -> None: ...
 
@@ -165,7 +165,7 @@ class _MemoryConnection(ApswConnection):
         return apsw.Connection(f"file:/{path}?vfs=memdb", flags=flags, statementcachesize=CACHED_STATEMENTS)
 
     def _prepare(self, synchronous: str) -> None:
-        """No disk, no settings."""
+        """No-op: the settings concern the disk."""
 
     def was_replaced(self) -> bool:
         return False
@@ -177,7 +177,7 @@ def _armed_failpoints() -> "CommitFailpoints | None":
 
 
 class CommitFailpoints:
-    """Failpoints around the commits of one database, the verb of the caller, and those in the open transaction."""
+    """Failpoints around the commits of one database; knows the verbs that the open transaction has run."""
 
     def __init__(self, points: Failpoints) -> None:
         self._points = points
@@ -186,7 +186,7 @@ class CommitFailpoints:
         self._verbs: list[str] = []
 
     def noted(self, work: Callable[[Db], T]) -> Callable[[Db], T]:
-        """The same work, which notes the verb of its caller."""
+        """The same work, which also records its caller's verb for the commit."""
         name = self._verb.get("open")
 
         def run(db: Db) -> T:
@@ -198,7 +198,7 @@ class CommitFailpoints:
         return run
 
     def watched(self, connection: Connection) -> Connection:
-        """The same connection, with its commits watched."""
+        """The same connection, with failpoints around its commits."""
         run = connection.run
 
         def watched(text: str, values: Values = ()) -> int:
@@ -212,7 +212,7 @@ class CommitFailpoints:
         return connection
 
     def _commit(self, commit: Callable[[], int]) -> int:
-        """A commit without a verb makes the schema."""
+        """Commit, with the failpoints of each verb; a commit without a verb is a migration."""
         verbs, self._verbs = self._verbs or ["migrate"], []
         for verb in verbs:
             self._points.reach(f"{verb}.before_commit", "kill", "cut")

@@ -1,7 +1,7 @@
 """Threads in which statements run, so that no event loop waits for a disk.
 
-A caller without an event loop blocks anyway: while the database thread is idle, the caller runs the work itself,
-because two thread switches cost more than the statements. Otherwise its request queues like the others.
+A caller without an event loop blocks anyway. While the database thread is idle, such a caller runs the work in its
+own thread, because two thread switches cost more than the statements. Otherwise its request queues like all others.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ MAX_FORK_WAIT_SECONDS = 10.0
 
 
 class DbThread(ABC):
-    """One connection, one queue of requests, one thread that serves it in groups."""
+    """One connection, one queue of requests, and one thread that serves them in groups."""
 
     def __init__(self, name: str, path: Path, opener: Callable[[], Connection]) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class DbThread(ABC):
         self._connection_lock = lock()
         """Held by the thread that uses the connection."""
         self._caller_thread = 0
-        """The caller's thread that runs its own work now."""
+        """The id of the caller's thread that runs its own work now; 0: none."""
         self._deadlines = Deadlines(self._expire)
         self._closed = False
         self._forking = False
@@ -48,10 +48,10 @@ class DbThread(ABC):
         close_before_fork(self)
 
     async def run(self, work: Work[T], deadline: float | None = None) -> T:
-        """Run the work; when this returns, it is as durable as the store is.
+        """Run the work; when this returns, its writes are as durable as the store's address says.
 
-        Work that has not begun at the deadline is withdrawn: then certainly nothing happened. Without an event loop
-        this never suspends: it blocks, and the coroutine may be driven by hand.
+        Work that has not begun at the deadline is withdrawn, and certainly did nothing. Without an event loop this
+        blocks and never suspends, so the coroutine can be driven by hand.
         """
         loop = running_loop()
         if loop is None:
@@ -67,7 +67,7 @@ class DbThread(ABC):
     async def close(self) -> None:
         """Finish the waiting requests, then end the thread."""
         with self._guard:
-            # Under the guard, so that no request comes after the end of the queue.
+            # Under the guard, so that no request is queued behind the end marker.
             self._closed = True
             self._waiting.put(None)
         threads = pool(1, "windlass-close")
@@ -90,7 +90,7 @@ class DbThread(ABC):
             return future.result()
 
     def _run_in_caller(self, request: Request[Any]) -> bool:
-        """Run it in this thread, if that needs no waiting."""
+        """Run the request in this thread if it need not wait; returns whether it ran."""
         try:
             with self._connection_lock:
                 self._caller_thread = threading.get_ident()
@@ -99,13 +99,13 @@ class DbThread(ABC):
                 finally:
                     self._caller_thread = 0
         except BaseException:
-            # An interrupt may have come at any line. The database thread gets none, and resets the connection.
+            # An interrupt may have come at any line. The database thread, which gets none, resets the connection.
             with contextlib.suppress(StoreUnavailable):
                 self._put(Request(_nothing))
             raise
 
     def before_fork(self) -> None:
-        """Close the connection: a child with a copy of it would write without holding our locks."""
+        """Close the connection: a child that inherits it would write without holding our locks."""
         in_caller = self._caller_thread == threading.get_ident()
         if not in_caller and self._connection_lock.acquire(timeout=MAX_FORK_WAIT_SECONDS):
             self._forking = True
@@ -137,7 +137,7 @@ class DbThread(ABC):
                 future.set_exception(StoreUnavailable(problem, maybe_done=started))
 
     def _start(self, request: Request[Any]) -> bool:
-        """Mark a request as started, if its caller still waits; after that, it cannot be withdrawn."""
+        """Mark a request as started if its caller still waits; from then on it cannot be withdrawn."""
         with self._guard:
             request.started = request.wanted()
             return request.started
@@ -151,7 +151,8 @@ class DbThread(ABC):
                 self._disconnect()
 
     def _serve_group(self) -> bool:
-        """Serve the waiting requests; False once closed. A function, so that no local keeps a request and its app."""
+        """Serve the waiting requests; returns False once closed. A function, so that its locals, which refer to
+        requests and so to apps, do not outlive the group."""
         group, is_open = self._take()
         if group:
             self._run_group(group)
@@ -162,7 +163,7 @@ class DbThread(ABC):
             with self._connection_lock:
                 self._do(group)
         except BaseException as error:
-            # The callers get any error, and the thread continues.
+            # Any error goes to the callers; the thread continues.
             for request in group:
                 request.error = request.error or StoreUnavailable(f"{self._path}: {error!r}", maybe_done=True)
         answer(group)
@@ -182,11 +183,11 @@ class DbThread(ABC):
 
     @abstractmethod
     def _do(self, group: list[Request[Any]]) -> None:
-        """Give each request of the group that is still wanted its result or its error."""
+        """Set the result or the error of each request that is still wanted."""
 
     @abstractmethod
     def _try_now(self, request: Request[Any]) -> bool:
-        """Do it if that needs no waiting; False: nothing was done."""
+        """Run the request if it need not wait; returns False if it was not run."""
 
     def _connected(self) -> Connection:
         """The connection, opened by the first request."""
@@ -197,7 +198,7 @@ class DbThread(ABC):
         return self._connection
 
     def _disconnect(self) -> None:
-        """The next request opens another connection."""
+        """Close the connection; the next request opens another."""
         connection, self._connection = self._connection, None
         with contextlib.suppress(DriverError):
             if connection is not None:
@@ -205,7 +206,7 @@ class DbThread(ABC):
 
 
 class ReadThread(DbThread):
-    """Reads, each in a snapshot of its own."""
+    """The thread for reads, each in a snapshot of its own."""
 
     def __init__(self, path: Path, opener: Callable[[], Connection]) -> None:
         super().__init__("reader", path, opener)
@@ -234,4 +235,4 @@ class ReadThread(DbThread):
 
 
 def _nothing(connection: Connection) -> None:
-    """Work that only opens and ends a transaction."""
+    """Empty work: its transaction resets the connection."""

@@ -1,9 +1,9 @@
-"""The database file and the files beside it: one name, the rights of several users, a local file system.
+"""The database file and its companions, the files beside it: one name, permissions, a local file system.
 
-SQLite keeps its log beside the file, and we keep our locks there. Under a second name there is another set of them:
-two processes then write without seeing each other, and accepted jobs are lost. A symbolic link is no second name,
-because companions are named after the real path. Nor is a folder mounted twice, or another spelling on a file system
-that ignores case: there the companions are the same files.
+SQLite keeps its log beside the file, and Windlass keeps its locks there. A second name of the file would have a
+second set of them: two processes would write without seeing each other, and lose accepted jobs. A symbolic link is
+not a second name, because companions are named after the real path. Neither is a folder that is mounted twice, nor
+another spelling on a file system that ignores case: their companions are the same files.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ alluxio-fuse blobfuse blobfuse2 ceph-fuse cephfs curlftpfs davfs2 fuse_dfs gcsfu
 juicefs mfs mount-s3 mountpoint-s3 osxfs prl_fsd rclone s3fs s3ql seaweedfs sshfs vmhgfs-fuse
 """
 NETWORK = frozenset(_KERNEL_NETWORK.split()) | {f"fuse.{name}" for name in _FUSE_NETWORK.split()}
-"""Network file systems, and folders that a virtual machine or container shares with its host: no shared memory or
-locks for SQLite's write-ahead log."""
+"""Network file systems, and folders that a virtual machine or container shares with its host: they lack the shared
+memory or the locks that SQLite's write-ahead log needs."""
 
 
 def real_path(path: Path) -> Path:
@@ -44,23 +44,23 @@ def companion(path: Path, ending: str) -> Path:
 class Refusal(NamedTuple):
     """Why a file is refused, and what to do."""
 
-    says: str
+    problem: str
     advice: str
 
     def __str__(self) -> str:
-        return f"{self.says}: {self.advice}"
+        return f"{self.problem}: {self.advice}"
 
 
 def second_name(path: Path) -> Refusal | None:
-    """How the file may be in use under another name than this real path; None if there is no sign of it."""
+    """Why this real path may not be the only name of the file; None if there is no sign of another."""
     names = _hard_links(path)
     if names > 1:
-        says = f"{path} has {names} names (hard links), each with a log and locks of its own, and would lose jobs"
-        return Refusal(says, "remove the other names, or copy the file")
+        problem = f"{path} has {names} names (hard links), each with a log and locks of its own, and would lose jobs"
+        return Refusal(problem, "remove the other names, or copy the file")
     mounts = [each for each in (path, *(companion(path, end) for end in COMPANIONS)) if is_mount_point(each)]
     if mounts:
-        says = f"{mounts[0]} is a mount point, apart from the log and the locks beside it, and would lose jobs"
-        return Refusal(says, "mount the folder of the database instead")
+        problem = f"{mounts[0]} is a mount point, apart from the log and the locks beside it, and would lose jobs"
+        return Refusal(problem, "mount the folder of the database instead")
     return None
 
 
@@ -68,7 +68,7 @@ def is_mount_point(path: Path) -> bool:
     """Whether something is mounted on this file or folder."""
     if sys.platform != "linux":
         return os.path.ismount(path)
-    # By mount id: a bind mount within one file system has the same device, and on overlayfs devices differ anyway.
+    # By mount ids: a bind mount within one file system has the same device, and on overlayfs devices always differ.
     return os.path.lexists(path) and _mount_id(path) != _mount_id(path.parent)
 
 
@@ -119,13 +119,13 @@ def file_system_of(folder: Path, mounts: Path) -> str | None:
         if head.split()[2] == wanted:
             kind, source = tail.split()[:2]
             if kind == "fuse":
-                kind = f"fuse.{source}"  # without a subtype the source is usually its program
+                kind = f"fuse.{source}"  # without a subtype; the source usually names the program
     return kind
 
 
-def copy_rights(target: Path | int, model: Path) -> None:
-    """Give a file of ours the rights of another, as SQLite does for its log; root also the owner."""
-    with contextlib.suppress(OSError):  # the model does not exist yet, or this user may not change rights
+def copy_permissions(target: Path | int, model: Path) -> None:
+    """Give a file the permissions of another, as SQLite does for its log; root also gives it the owner."""
+    with contextlib.suppress(OSError):  # the model does not exist yet, or this user may not change permissions
         found, ours = os.stat(model), os.stat(target)
         if os.geteuid() == 0 and (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
             os.chown(target, found.st_uid, found.st_gid)
@@ -133,17 +133,17 @@ def copy_rights(target: Path | int, model: Path) -> None:
             os.chmod(target, stat.S_IMODE(found.st_mode))
 
 
-def has_right(path: Path, mode: int) -> bool:
-    """Whether this user has a right (`os.R_OK` and the like)."""
+def has_permission(path: Path, mode: int) -> bool:
+    """Whether this user has a permission (`os.R_OK` and the like)."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def ownership(path: Path) -> str:
-    """Owner, mode, and the user that asks."""
+    """A clause with the owner and mode of a file, and the user of this process."""
     try:
         found = os.stat(path)
     except OSError:
-        return "check the rights of its folder"
+        return "check the permissions of its folder"
     return f"it belongs to user {found.st_uid} with mode {stat.S_IMODE(found.st_mode):o}, this is user {os.geteuid()}"
 
 
@@ -151,18 +151,18 @@ def denial(path: Path) -> str:
     """Why this user cannot open or create a file beside the database."""
     if path.exists():
         return f"{path} may not be opened by this user: {ownership(path)}"
-    return f"{path} may not be made by this user in {path.parent}: {ownership(path.parent)}"
+    return f"{path} may not be created by this user in {path.parent}: {ownership(path.parent)}"
 
 
 def write_obstacle(path: Path) -> str | None:
-    """Which rights keep this user from writing the database, if any."""
-    # Rights do not bind root, and on a read-only disk they are not the reason.
+    """Which missing permission keeps this user from writing the database; None: permissions are not the reason."""
+    # Permissions do not bind root, and on a read-only disk they are not the reason.
     if os.geteuid() == 0 or _is_read_only(path.parent):
         return None
     for each in (companion(path, ending) for ending in _OF_SQLITE):
-        if each.exists() and not has_right(each, os.W_OK):
+        if each.exists() and not has_permission(each, os.W_OK):
             return f"{each} may not be written by this user: {ownership(each)}"
-    if not has_right(path.parent, os.W_OK | os.X_OK):
+    if not has_permission(path.parent, os.W_OK | os.X_OK):
         return f"the folder {path.parent} may not be written by this user: {ownership(path.parent)}"
     return None
 

@@ -1,11 +1,12 @@
 """SQLite's rules for one process: one library per file, and nothing open at a fork.
 
-A process that closes a file loses all its POSIX locks on it. A library therefore keeps its own descriptors open, but
-not those of another library. A read through one then unlocks a transaction of the other, another process writes, and
-a committed write is lost. So this module records which library has which file open, by device and inode.
+A process that closes a file loses all its POSIX locks on that file. So a library keeps its own descriptors open, but
+it cannot keep those of another library open: a read through one library releases the locks of a transaction in the
+other, another process writes, and a committed write is lost. This module therefore records which library has which
+file open, by device and inode.
 
-A fork copies SQLite's table of locks, but the kernel leaves the locks to the parent: the child would write into a log
-that other processes delete. So nothing is open at the moment of a fork.
+A fork copies SQLite's table of locks, but the kernel leaves the locks themselves to the parent: the child would write
+into a log that other processes may delete. So every connection is closed before a fork.
 """
 
 import contextlib
@@ -30,10 +31,10 @@ _ONLY_A_NAME = getattr(os, "O_PATH", 0)
 """A descriptor of a name only: closing it drops no lock."""
 
 _WHY = "Two SQLite libraries on one file in one process drop each other's locks, and accepted jobs are lost."
-_CURE = "In this process give Windlass the address with ?driver=sqlite3, then both use the same library."
+_ADVICE = "In this process give Windlass the address with ?driver=sqlite3; then both use the same library."
 
 
-class _Hold(msgspec.Struct, frozen=True):
+class _OpenFile(msgspec.Struct, frozen=True):
     file: File
     library: str
     pid: int
@@ -45,42 +46,43 @@ class Libraries:
     def __init__(self) -> None:
         # Reentrant: opening a connection of sqlite3 calls the hook below.
         self._guard = rlock()
-        self._holds: WeakKeyDictionary[object, _Hold] = WeakKeyDictionary()
+        self._open_files: WeakKeyDictionary[object, _OpenFile] = WeakKeyDictionary()
+        """By connection."""
         self._hooked = False
-        os.register_at_fork(after_in_child=self._renew)
+        os.register_at_fork(after_in_child=self._replace_guard)
 
     @contextlib.contextmanager
     def opening(self, path: Path, connection: object, library: str) -> Iterator[None]:
-        """Open a file within this: refused if another library has it open here, recorded if it succeeds."""
+        """Surrounds the opening of a file: refuses it if another library has the file open in this process."""
         with self._guard:
             self._check(path, library)
             yield
             file = identity(path)
             if file is not None:
-                self._holds[connection] = _Hold(file, library, os.getpid())
+                self._open_files[connection] = _OpenFile(file, library, os.getpid())
             if file is not None and library == "apsw":
                 self._install_hook()
 
     def closed(self, connection: object) -> None:
-        """The connection is closed."""
+        """Record that the connection is closed."""
         with self._guard:
-            self._holds.pop(connection, None)
+            self._open_files.pop(connection, None)
 
     def _check(self, path: Path, library: str) -> None:
         file = identity(path)
         if file is None:
             return
-        holders = {hold.library for hold in self._holds.values() if hold.file == file and hold.pid == os.getpid()}
-        foreign = holders - {library} or _other_users(file, library, self._is_held(file))
+        in_use = {each.library for each in self._open_files.values() if each.file == file and each.pid == os.getpid()}
+        foreign = in_use - {library} or _other_users(file, library, self._is_ours(file))
         if foreign:
-            raise ConfigError(f"{path} is already open in this process through {foreign.pop()}. {_WHY} {_CURE}")
+            raise ConfigError(f"{path} is already open in this process through {foreign.pop()}. {_WHY} {_ADVICE}")
 
-    def _is_held(self, file: File) -> bool:
-        # Also by a parent: a fork copies its descriptors.
-        return any(hold.file == file for hold in self._holds.values())
+    def _is_ours(self, file: File) -> bool:
+        """Whether Windlass has the file open in this process or, before the fork, in its parent."""
+        return any(each.file == file for each in self._open_files.values())
 
-    def _renew(self) -> None:
-        # Another thread of the parent may have held it at the fork.
+    def _replace_guard(self) -> None:
+        """Another thread of the parent may have held the guard at the fork."""
         self._guard = rlock()
 
     def _install_hook(self) -> None:
@@ -89,7 +91,7 @@ class Libraries:
             return
         self._hooked = True
 
-        # A function, not a method: every audit event of the process calls it, at 0.15 µs instead of 2.
+        # A function, not a method: every audit event of the process calls it, for 0.15 µs instead of 2.
         def audit(event: str, arguments: tuple[Any, ...]) -> None:
             if event == "sqlite3.connect":
                 self.refuse(arguments[0])
@@ -97,14 +99,14 @@ class Libraries:
         sys.addaudithook(audit)
 
     def refuse(self, database: Any) -> None:
-        """Raise if sqlite3 is about to open a file that apsw holds here."""
+        """Raise ConfigError if sqlite3 is about to open a file that apsw has open in this process."""
         file = identity(_path(database))
         with self._guard:
-            held = [hold for hold in self._holds.values() if hold.file == file and hold.library == "apsw"]
-            if any(hold.pid == os.getpid() for hold in held):
+            in_apsw = [each for each in self._open_files.values() if each.file == file and each.library == "apsw"]
+            if any(each.pid == os.getpid() for each in in_apsw):
                 raise ConfigError(
                     f"{_path(database)} is a Windlass store that is open in this process through apsw, and sqlite3 "
-                    f"must not open it too. {_WHY} {_CURE}"
+                    f"must not open it too. {_WHY} {_ADVICE}"
                 )
 
 
@@ -127,12 +129,12 @@ def _path(database: Any) -> str:
 
 
 def _other_users(file: File, library: str, ours: bool) -> set[str]:
-    """Other users of the file in this process, as far as they can be detected."""
+    """Other code of this process that has the file open, as far as it can be detected."""
     through_apsw = _open_in_apsw(file)
     if library == "apsw":
-        # Descriptors have no owner: if apsw has the file open, they may all be its own.
-        quiet = ours or through_apsw or file not in _descriptors()
-        return set() if quiet else {"another library or open()"}
+        # Descriptors have no owner: if apsw has the file open, they may all be apsw's.
+        unsuspicious = ours or through_apsw or file not in _descriptors()
+        return set() if unsuspicious else {"another library or open()"}
     return {"apsw"} if through_apsw and not ours else set()
 
 
@@ -148,7 +150,7 @@ def _open_in_apsw(file: File) -> bool:
 
 
 def _descriptors() -> Iterator[File]:
-    """The open files of this process; none where the system does not list them."""
+    """The open files of this process; none on systems that do not list them."""
     try:
         numbers = os.listdir("/dev/fd")
     except OSError:
@@ -162,7 +164,7 @@ def _descriptors() -> Iterator[File]:
 
 
 class Forkable(Protocol):
-    """A holder of connections."""
+    """An object with connections."""
 
     def before_fork(self) -> None: ...
 
@@ -172,9 +174,9 @@ class Forkable(Protocol):
 _forkables: "WeakSet[Forkable]" = WeakSet()
 
 
-def close_before_fork(holder: Forkable) -> None:
-    """Have it close its connections before this process forks."""
-    _forkables.add(holder)
+def close_before_fork(forkable: Forkable) -> None:
+    """Register an object that closes its connections before this process forks."""
+    _forkables.add(forkable)
 
 
 def _before_fork() -> None:

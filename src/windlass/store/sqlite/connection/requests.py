@@ -1,7 +1,7 @@
 """Requests to a database thread: the work, the caller that waits for it, and its deadline.
 
-A caller is a task of an event loop, or a thread without one. One timer serves all requests of an event loop with the
-same timeout: nearly all are answered long before, and one timer per request would cost more than the queue.
+A caller is a task of an event loop, or a thread without one. All requests of an event loop with the same timeout
+share one timer: nearly all are answered long before, and one timer per request would cost more than the queue.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Request(Generic[T]):
 
 
 def answer(group: Iterable[Request[Any]]) -> None:
-    """Wake the callers: one wake-up per event loop, and each thread by itself."""
+    """Deliver the results: one wake-up per event loop, and one per thread without a loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Request[Any]]] = defaultdict(list)
     for request in group:
         if request.loop is None:
@@ -80,9 +80,9 @@ Expire = Callable[[Request[Any], float], None]
 
 
 class _Deadline:
-    """The requests of one loop with the same timeout, in order of their ends.
+    """The requests of one loop with the same timeout, in order of their deadlines.
 
-    Weak references, so that no request keeps a loop that has ended alive.
+    They are weak references, so that no request keeps a loop alive that has ended.
     """
 
     def __init__(self, seconds: float, expire: Expire) -> None:
@@ -110,18 +110,18 @@ class _Deadline:
         """Drop answered requests and expire late ones."""
         due = self._due
         while due:
-            end, known = due[0]
-            request = known()
-            late = request is not None and not request.answered
-            if late and end > now:
+            end, reference = due[0]
+            request = reference()
+            unanswered = request is not None and not request.answered
+            if unanswered and end > now:
                 return
             due.popleft()
-            if late and request is not None:
+            if unanswered and request is not None:
                 self._expire(request, self._seconds)
 
 
 class Deadlines:
-    """The deadlines of any number of event loops, each watched from its own loop."""
+    """The deadlines of any number of event loops; each loop watches its own."""
 
     def __init__(self, expire: Expire) -> None:
         self._expire = expire

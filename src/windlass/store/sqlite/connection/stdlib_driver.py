@@ -1,4 +1,4 @@
-"""The stdlib's sqlite3, for processes whose other code opens the file with it: `?driver=sqlite3`."""
+"""The driver `?driver=sqlite3`: the stdlib's module, for processes in which other code opens the file with it."""
 
 import logging
 import sqlite3
@@ -61,7 +61,7 @@ class StdlibConnection(Connection):
 
     def run(self, text: str, values: Values = ()) -> int:
         try:
-            # A cursor's rowcount ignores statements that begin with WITH.
+            # Not the cursor's rowcount, which ignores statements that begin with WITH.
             before = self._sqlite3.total_changes
             self._sqlite3.execute(text, values)
             return self._sqlite3.total_changes - before
@@ -90,9 +90,9 @@ class StdlibConnection(Connection):
     @classmethod
     def header(cls, path: Path) -> bytes:
         if not any(path.resolve().with_name(path.resolve().name + end).exists() for end in ("-wal", "-journal")):
-            with path.open("rb") as file:  # no process has it open, so there is no lock to drop
+            with path.open("rb") as file:  # no process has the file open, so there is no lock to drop
                 return file.read(100)
-        # sqlite3 gives no access to the bytes: rebuild the part that is checked.
+        # sqlite3 gives no access to the bytes: rebuild the part of the header that is checked.
         connection = cls.read_only(path, immutable=False)
         try:
             mode = connection.rows("PRAGMA journal_mode")[0][0]
@@ -112,7 +112,7 @@ class StdlibConnection(Connection):
 
 
 def driver_error(error: sqlite3.Error) -> Exception:
-    """The same error, whichever library raised it."""
+    """The error of sqlite3 as a DriverError, or as the UnicodeDecodeError that apsw raises."""
     message = str(error)
     if message.startswith("Could not decode to UTF-8"):
         return UnicodeDecodeError("utf-8", b"", 0, 0, message)
@@ -127,7 +127,7 @@ def check_version(version: Version) -> None:
     """Refuse a library that is too old; warn once per process about one that can damage a file."""
     if version < MIN_VERSION:
         raise ConfigError(
-            f"driver=sqlite3: this Python has SQLite {_shown(version)}, the oldest that Windlass can use is "
+            f"driver=sqlite3: this Python has SQLite {_shown(version)}, and the oldest that Windlass can use is "
             f"{_shown(MIN_VERSION)}: leave the option out (apsw brings its own), or use a newer Python"
         )
     if can_corrupt(version):

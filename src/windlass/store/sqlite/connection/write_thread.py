@@ -20,18 +20,18 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 SLOW_TRANSACTION_SECONDS = 0.25
-"""After a longer transaction, GIL contention is measured before the next one; that costs a millisecond."""
+"""After a longer transaction, GIL contention is measured before the next one, which costs a millisecond."""
 GIL_WAIT_SECONDS = 0.05
 """A longer wait for the GIL is contention."""
 MAX_GIL_PAUSE_SECONDS = 5.0
-"""After this the write proceeds in spite of contention: outcomes must not wait for ever."""
+"""Then the write proceeds in spite of contention: outcomes must not wait for ever."""
 
 
 class WriteOrder(Protocol):
     """Which process writes next."""
 
     def take(self) -> None:
-        """Wait for the turn."""
+        """Wait for the turn of this process to write."""
 
     def try_take(self) -> bool:
         """Take the turn if it is free now."""
@@ -41,7 +41,7 @@ class WriteOrder(Protocol):
 
 
 class Combinable(Generic[X, Y]):
-    """A verb that takes n items and gives n answers; calls that wait together run as one call."""
+    """A verb with one answer per item; calls of it that wait at the same time run as one call."""
 
     __slots__ = ("_open", "items", "verb")
 
@@ -53,11 +53,11 @@ class Combinable(Generic[X, Y]):
         self._open = open_
 
     def __call__(self, connection: Connection) -> list[Y]:
-        """The caller's own items."""
+        """Run the verb for the caller's items alone."""
         return self.verb(self._open(connection), self.items)
 
     def run_combined(self, connection: Connection, requests: Sequence[Request[Any]]) -> None:
-        """The items of all requests at once; each request gets its own answers."""
+        """Run the verb once for the items of all requests; each request gets the answers to its own."""
         items = [item for request in requests for item in request.work.items]  # type: ignore[attr-defined]
         answers = iter(self.verb(self._open(connection), items))
         for request in requests:
@@ -65,7 +65,7 @@ class Combinable(Generic[X, Y]):
 
 
 def checkpoint(connection: Connection) -> int:
-    """Copy the log into the file; returns its pages.
+    """Copy the log into the file; returns how many pages the log had.
 
     Runs outside of a transaction and within the write turn: some versions of SQLite can damage a file that another
     connection writes meanwhile.
@@ -74,7 +74,7 @@ def checkpoint(connection: Connection) -> int:
 
 
 def _combined(group: Sequence[Request[Any]]) -> Iterator[list[Request[Any]]]:
-    """The group in its order; neighbours that can be combined come together."""
+    """Split the group, in its order, into runs of requests that can be combined."""
     for _, alike in groupby(group, key=_verb):
         yield list(alike)
 
@@ -86,8 +86,8 @@ def _verb(request: Request[Any]) -> object:
 class GilContention:
     """Detects code in this process that holds the GIL for long, such as a handler in a C function.
 
-    Each statement waits for the GIL. Within a transaction every other process would wait too, because a file has one
-    writer at a time. So the wait comes before the write turn.
+    Each statement waits for the GIL; inside a transaction every other process would wait too, because a file has one
+    writer at a time. So this process waits for the contention to end before it takes the write turn.
     """
 
     def __init__(self) -> None:
@@ -105,13 +105,13 @@ class GilContention:
     def wait(self) -> None:
         """Wait while there is contention; returns at once unless it is suspected."""
         end = time.monotonic() + MAX_GIL_PAUSE_SECONDS
-        while self.suspected and (asked := time.monotonic()) < end:
+        while self.suspected and (begun := time.monotonic()) < end:
             time.sleep(0.001)  # long enough for another thread to take the GIL
-            self.suspected = time.monotonic() - asked > GIL_WAIT_SECONDS
+            self.suspected = time.monotonic() - begun > GIL_WAIT_SECONDS
 
 
 class WriteThread(DbThread):
-    """Writes: one turn, one transaction, one flush for each group."""
+    """The thread for writes: each group takes one turn, one transaction and one flush."""
 
     def __init__(self, path: Path, opener: Callable[[], Connection], turn: WriteOrder) -> None:
         self._turn = turn
@@ -149,11 +149,11 @@ class WriteThread(DbThread):
         if connection is None or connection.in_transaction or self._gil.suspected or connection.was_replaced():
             return False
         if request.work is checkpoint:
-            return False  # it cannot be in a transaction
+            return False  # a checkpoint cannot run in a transaction
         try:
             if not self._turn.try_take() or not connection.try_begin():
                 return False
-            self._finish(connection, [request])
+            self._run_and_commit(connection, [request])
         finally:
             self._turn.leave()
         return True
@@ -169,13 +169,13 @@ class WriteThread(DbThread):
             except Exception as error:
                 self._abandon(group, error)
             else:
-                self._finish(connection, group)
+                self._run_and_commit(connection, group)
 
-    def _finish(self, connection: Connection, group: list[Request[Any]]) -> None:
-        """The rest of a transaction that has begun."""
+    def _run_and_commit(self, connection: Connection, group: list[Request[Any]]) -> None:
+        """Run the requests in the transaction that was begun, and commit."""
         committing = False
         try:
-            # Only now: a request that was withdrawn before the turn came is not run.
+            # Marked as started only now, so that requests withdrawn while we waited for the turn are not run.
             wanted = list(filter(self._start, group))
             if len(wanted) == 1:
                 self._run_one(connection, wanted[0])
@@ -192,14 +192,14 @@ class WriteThread(DbThread):
             self._abandon(group, error)
 
     def _connected(self) -> Connection:
-        # A reader reads the new file. A writer gets one error, and its next try writes the new file.
+        # A reader just reads the new file. A writer gets one error first, and its next try writes the new file.
         if self._connection is not None and self._connection.was_replaced():
             self._disconnect()
             raise StoreUnavailable(f"{self._path} was deleted or replaced while it was open")
         return super()._connected()
 
     def _run_one(self, connection: Connection, request: Request[Any]) -> None:
-        """A request alone in its transaction needs no savepoint."""
+        """Run a request that is alone in its transaction, and so needs no savepoint."""
         request.result = request.work(connection)
 
     def _run_all(self, connection: Connection, group: list[Request[Any]]) -> None:
@@ -209,7 +209,7 @@ class WriteThread(DbThread):
                     self._run_apart(connection, request)
 
     def _run_apart(self, connection: Connection, request: Request[Any]) -> None:
-        """One of several requests: its failure does not undo the others."""
+        """Run one of several requests in a savepoint, so that its failure does not undo the others."""
         connection.run("SAVEPOINT request")
         try:
             request.result = request.work(connection)
@@ -222,7 +222,8 @@ class WriteThread(DbThread):
         connection.run("RELEASE request")
 
     def _run_combined(self, connection: Connection, alike: list[Request[Any]]) -> bool:
-        """All of them as one; False if that failed and was undone. Running them apart shows which one failed."""
+        """Run the requests as one call; returns False if it failed and was rolled back. The caller then runs them
+        apart, which shows which of them fails."""
         work = alike[0].work
         assert isinstance(work, Combinable)
         connection.run("SAVEPOINT combined")

@@ -1,1 +1,1 @@
-"""The examination of a database file, which changes nothing."""
+"""Read-only checks of a database file."""

@@ -1,6 +1,7 @@
-"""Examine a database file: every check, whatever the others found, and the census for the doctor's conclusions.
+"""Examine a database file: run every check, whatever the others found, and take the census of its jobs.
 
-Nothing is created or changed: the file is opened for reading only, and, if nothing has it open, without companions.
+Nothing is created or changed: the file is opened for reading only, and without companion files if nothing has it
+open.
 """
 
 import os
@@ -34,11 +35,11 @@ from windlass.store.drive import drive
 from windlass.store.rows import info_of
 from windlass.store.sql.schedules import all_schedules
 from windlass.store.sql.stats import recent
-from windlass.store.sqlite.address import Address, connections_of
+from windlass.store.sqlite.address import Address, connection_class
 from windlass.store.sqlite.connection.base import Connection, DriverError, ErrorKind, to_store_error
 from windlass.store.sqlite.connection.files import companion
 from windlass.store.sqlite.db import Db, SharedDb
-from windlass.store.sqlite.doctor import place
+from windlass.store.sqlite.doctor import file_checks
 from windlass.store.sqlite.liveness.leases import lapsed
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 from windlass.store.sqlite.liveness.workers import leader, live_workers
@@ -50,30 +51,30 @@ T = TypeVar("T")
 
 SECONDS_TO_CHECK = 5.0
 FREE_KEY = "DELETE FROM windlass_idempotency_keys WHERE until IS NULL AND job = '{job}'"
-"""The statement with which an operator frees an orphaned key."""
+"""The statement with which an operator frees an orphaned key: advice, which is not executed here."""
 MAX_FAULTS = 5
 UNKNOWN_BOOT = "unknown"
 CLOCK_TOLERANCE: Micros = 5 * SECOND
-"""The boot and wall clocks are not read at the same moment, and one of them is slewed."""
+"""How far the boot and wall clocks may differ: they are not read at the same moment, and one of them is slewed."""
 MAX_COUNTED = 20_000
-"""Jobs counted of each queue, of each parked type, and of delayed ones: a census of millions must stay quick."""
+"""Jobs counted per queue, per parked type, and of all delayed ones, so that a census of millions is quick."""
 MAX_RUNNERS = 1000
 
 
 def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
-    """The findings about a file, whether it exists or is ours, and its census."""
+    """The findings about a file, which may not exist or not be a store, and its census if it is one."""
     path, report = address.path, Report(address.path)
-    report.check("versions", lambda: place.check_versions(address.driver))
-    report.check("durability", lambda: place.check_durability(address))
+    report.check("versions", lambda: file_checks.check_versions(address.driver))
+    report.check("durability", lambda: file_checks.check_durability(address))
     if path.parent.is_dir():
-        report.check("file system", lambda: place.check_file_system(address))
-        report.check("disk", lambda: place.check_room(path.parent))
+        report.check("file system", lambda: file_checks.check_file_system(address))
+        report.check("disk", lambda: file_checks.check_free_space(path.parent))
     census = None
-    if report.check("file", lambda: place.check_presence(path)):
-        report.check("file", lambda: place.check_names(path))
-        report.check("rights", lambda: place.check_rights(path))
-        if report.check("file", lambda: place.check_header(path, connections_of(address.driver))):
-            report.check("log", lambda: place.check_log(path))
+    if report.check("file", lambda: file_checks.check_presence(path)):
+        report.check("file", lambda: file_checks.check_names(path))
+        report.check("rights", lambda: file_checks.check_rights(path))
+        if report.check("file", lambda: file_checks.check_header(path, connection_class(address.driver))):
+            report.check("log", lambda: file_checks.check_log(path))
             census = _read(address, clock, report, deep=deep)
     return Examination(tuple(report.findings), census)
 
@@ -92,7 +93,7 @@ class Report:
         return found is not None and all(each.level is not Level.PROBLEM for each in found)
 
     def attempt(self, name: str, work: Callable[[], T]) -> T | None:
-        """The result; or None, with the failure as a finding."""
+        """The result of the work; None if it failed, which is added as a finding."""
         try:
             return work()
         except DriverError as error:
@@ -105,19 +106,19 @@ class Report:
 
 
 def _read(address: Address, clock: Clock, report: Report, *, deep: bool) -> Census | None:
-    """Read the database; again, not as immutable, if a process began to use it meanwhile."""
+    """Read the database; if another process began to use it meanwhile, read it again, not as immutable."""
     path = address.path
-    before, kept = _state(path), len(report.findings)
+    before, earlier_findings = _state(path), len(report.findings)
     immutable = not any(companion(path, end).exists() for end in ("-wal", "-journal"))
     census = _inside(address, clock, report, deep=deep, immutable=immutable)
     if immutable and _state(path) != before:
-        del report.findings[kept:]
+        del report.findings[earlier_findings:]
         census = _inside(address, clock, report, deep=deep, immutable=False)
     return census
 
 
 def _inside(address: Address, clock: Clock, report: Report, *, deep: bool, immutable: bool) -> Census | None:
-    path, library = address.path, connections_of(address.driver)
+    path, library = address.path, connection_class(address.driver)
     connection = report.attempt("contents", lambda: library.read_only(path, immutable=immutable))
     if connection is None:
         return None
@@ -126,14 +127,14 @@ def _inside(address: Address, clock: Clock, report: Report, *, deep: bool, immut
     try:
         report.check("schema", lambda: check_schema(connection))
         usable = report.findings[-1].level in (Level.OK, Level.NOTE)
-        report.check("integrity", lambda: check_soundness(connection, deep=deep))
+        report.check("integrity", lambda: check_integrity(connection, deep=deep))
         if not usable:
             return None
         report.check("machine", lambda: check_machines(db))
         report.check("leftovers", lambda: check_leftovers(db, folder))
         if deep:
             report.check("idempotency keys", lambda: check_idempotency_keys(db))
-        # One snapshot for all of its statements; closing ends it.
+        # One snapshot for all statements of the census; closing the connection ends it.
         report.attempt("jobs", lambda: connection.run("BEGIN"))
         return report.attempt("jobs", lambda: take_census(db))
     finally:
@@ -146,7 +147,7 @@ def _state(path: Path) -> tuple[int, int, bool]:
 
 
 def take_census(db: Db) -> Census:
-    """All of it in one snapshot."""
+    """Take the census in the caller's snapshot."""
     counts = [*_pending(db), _delayed(db), *_parked(db)]
     late = {lease[0] for lease in db.rows("leases") if lapsed(db, lease)}
     late |= {row[0] for row in db.rows("runners_without_lease", {"limit": MAX_RUNNERS})}
@@ -168,7 +169,7 @@ def take_census(db: Db) -> Census:
 
 
 def _pending(db: Db) -> Iterator[list[Waiting]]:
-    """One count per queue."""
+    """The pending jobs, one list per queue."""
     queue = ""
     while rows := db.rows("next_queue", {"after": queue}):
         queue = rows[0][0]
@@ -177,20 +178,20 @@ def _pending(db: Db) -> Iterator[list[Waiting]]:
 
 
 def _delayed(db: Db) -> list[Waiting]:
-    """Delayed jobs and retries, the due ones first."""
+    """Delayed jobs and retries, by queue, type, and whether they are due."""
     found = db.rows("count_delayed", {"now": db.now, "limit": MAX_COUNTED})
     return [Waiting(queue=queue, type=type_, jobs=jobs, due=bool(due)) for queue, type_, due, jobs in found]
 
 
 def _parked(db: Db) -> Iterator[list[Waiting]]:
-    """One count per type."""
+    """The parked jobs, one list per type."""
     for type_ in parked_types(db):
         found = db.rows("count_parked", {"type": type_, "limit": MAX_COUNTED})
         yield [Waiting(queue=queue, type=type_, jobs=jobs, due=False, parked=True) for queue, jobs in found]
 
 
 def check_schema(connection: Connection) -> Iterator[Finding]:
-    """Whether this version works with the tables."""
+    """Whether this version of Windlass works with the tables."""
     found, steps = version_of(connection), migrations()
     newest, newer = steps[-1], newer_steps(connection)
     if breaking := [name for name, breaks in newer if breaks]:
@@ -206,14 +207,14 @@ def check_schema(connection: Connection) -> Iterator[Finding]:
         yield ok("schema", f"up to date ({newest.name})")
     else:
         missing = ", ".join(step.name for step in steps if step.number > found)
-        state = f"is at {found} of {newest.number}" if found else "is not there yet"
+        state = f"is at {found} of {newest.number}" if found else "does not exist yet"
         yield warning(
             "schema", f"the schema {state}; missing: {missing}", "windlass migrate (the first use does it too)"
         )
 
 
-def check_soundness(connection: Connection, *, deep: bool) -> Iterator[Finding]:
-    """SQLite's own check for some seconds; the deep one to its end, with every index entry."""
+def check_integrity(connection: Connection, *, deep: bool) -> Iterator[Finding]:
+    """SQLite's quick check, for a few seconds; if deep, its full check with every index entry, to its end."""
     statement = "integrity_check" if deep else "quick_check"
     begun = time.monotonic()
     seconds = None if deep else SECONDS_TO_CHECK
@@ -234,16 +235,16 @@ def check_soundness(connection: Connection, *, deep: bool) -> Iterator[Finding]:
 
 
 def check_machines(db: Db) -> Iterator[Finding]:
-    """Leases and liveness locks work on one machine only."""
+    """Whether all workers run on this machine: leases and liveness locks work on one machine only."""
     if db.clock.boot == UNKNOWN_BOOT:
         yield warning(
             "machine",
-            "this system has no boot id: leases from before a restart look like new ones",
+            "this system has no boot id: a lease from before a restart looks like a new one",
             "after a restart of the machine, expect a rescue of its jobs only when their leases end",
         )
     started = db.now - db.clock.since_boot() + CLOCK_TOLERANCE
     found = db.rows("workers_of_other_boots", {"boot": db.clock.boot, "started": started})
-    # A held lock proves the same kernel: that worker is in a container with a boot id of its own.
+    # A held lock proves that its worker runs on this kernel, in a container with a boot id of its own.
     others = [(info, beat_at) for worker, info, beat_at in found if not db.liveness_locks.alive(worker)]
     for info, beat_at in others:
         yield problem(
@@ -262,23 +263,23 @@ def _ago(passed: Micros) -> str:
 
 
 def check_leftovers(db: Db, folder: Path) -> Iterator[Finding]:
-    """Liveness locks of dead processes; harmless."""
+    """Files of liveness locks that dead processes left behind."""
     if not folder.is_dir():
         return
     known = {row[0] for row in db.rows("leases")} | {row[0] for row in db.rows("workers")}
-    left = [
+    leftovers = [
         each.name for each in folder.iterdir() if each.name not in known and not db.liveness_locks.alive(each.name)
     ]
-    if left:
-        says = f"{len(left)} files in {folder} belong to dead processes; they do no harm"
+    if leftovers:
+        says = f"{len(leftovers)} files in {folder} belong to dead processes; they do no harm"
         yield note("leftovers", says, "they may be deleted while no worker runs")
 
 
 def check_idempotency_keys(db: Db) -> list[Finding]:
-    """Keys that nothing frees, read in batches."""
-    seen, left, queue, hash_ = 0, list[OrphanedKey](), "", ""
+    """Look for keys that nothing will free, batch by batch."""
+    checked, orphaned, queue, hash_ = 0, list[OrphanedKey](), "", ""
     while rows := db.rows("scan_idempotency_keys", {"queue": queue, "hash": hash_, "limit": KEY_PORTION}):
-        seen += len(rows)
-        left += [OrphanedKey(*row[:3]) for row in rows if row[3]]
+        checked += len(rows)
+        orphaned += [OrphanedKey(*row[:3]) for row in rows if row[3]]
         queue, hash_ = rows[-1][:2]
-    return key_findings(seen, left, lambda key: FREE_KEY.format(job=key.job))
+    return key_findings(checked, orphaned, lambda key: FREE_KEY.format(job=key.job))

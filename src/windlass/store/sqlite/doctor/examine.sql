@@ -1,5 +1,5 @@
 -- name: newest_timestamp
--- Ids grow with time: the last hundred of each table are enough.
+-- The newest moment in the store. Ids grow with time, so the last hundred rows of each table are enough.
 SELECT max(moment) FROM (
     SELECT max(updated_at) AS moment FROM (SELECT updated_at FROM windlass_jobs ORDER BY id DESC LIMIT 100)
     UNION ALL
@@ -34,10 +34,10 @@ SELECT queue, count(*) FROM (
 ) GROUP BY queue
 
 -- name: workers_of_other_boots
--- Workers that beat after this machine started, under another boot id: on another machine, or in a container with its own id.
+-- Workers with another boot id and a heartbeat since this machine started: on another machine, or in a container with its own id.
 SELECT id, info, beat_at FROM windlass_workers WHERE boot <> :boot AND beat_at > :started ORDER BY beat_at DESC
 
 -- name: scan_idempotency_keys
--- The next keys, each with whether no live job and no window keeps it.
+-- The next keys, and whether each is orphaned: kept by no live job and no window.
 SELECT queue, hash, job, until IS NULL AND NOT EXISTS (SELECT 1 FROM windlass_jobs WHERE id = windlass_idempotency_keys.job)
 FROM windlass_idempotency_keys WHERE (queue, hash) > (:queue, :hash) ORDER BY queue, hash LIMIT :limit

@@ -1,1 +1,1 @@
-"""What limits claims: concurrency keys, idempotency keys, rates, fairness."""
+"""Concurrency keys, idempotency keys, concurrency limits, rates, fairness."""

@@ -23,7 +23,7 @@ def hold(db: Db, taken: dict[KeyRef, JobId]) -> None:
 
 
 def take(db: Db, queue: str, key: str, job: JobId) -> JobId | None:
-    """Take a key for a job: None, or the id of the job that holds it."""
+    """Take a key for a job; returns None, or the id of another job that holds the key."""
     ref = key_ref(queue, key)
     if db.run("take_key", {"queue": queue, "hash": ref[1], "job": job, "now": db.now}):
         return None

@@ -1,5 +1,5 @@
 -- name: key_holders
--- The holders of [[queue, hash], …] and their status; NULL: a finished job whose window keeps the key.
+-- The holders of the keys [[queue, hash], …], and their status; NULL: the job has finished, and its window keeps the key.
 SELECT held.queue, held.hash, held.job, job.status
 FROM json_each(:keys) AS wanted
 CROSS JOIN windlass_idempotency_keys AS held ON held.queue = wanted.value ->> 0 AND held.hash = wanted.value ->> 1
@@ -11,7 +11,7 @@ INSERT INTO windlass_idempotency_keys (queue, hash, job) VALUES (?, ?, ?)
 ON CONFLICT (queue, hash) DO UPDATE SET job = excluded.job, until = NULL
 
 -- name: take_key
--- Take a key that is free, whose window is over, or that this job already has.
+-- Take a key if it is free, its window is over, or this job already has it.
 INSERT INTO windlass_idempotency_keys (queue, hash, job) VALUES (:queue, :hash, :job)
 ON CONFLICT (queue, hash) DO UPDATE SET job = excluded.job, until = NULL
 WHERE until <= :now OR job = excluded.job

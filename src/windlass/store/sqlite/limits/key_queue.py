@@ -1,5 +1,6 @@
-"""Jobs that wait for a concurrency key; every verb that frees a key slot or adds a waiting job assigns the free
-key slots.
+"""Jobs that wait for a concurrency key.
+
+Every verb that frees a key slot, or makes a job wait for a key, then assigns the free key slots.
 """
 
 from collections import defaultdict
@@ -15,7 +16,7 @@ from windlass.core.status import Status
 from windlass.store.sqlite.db import Db, array
 
 FIRST_READ = 2
-"""Usually one key slot is free: the first job gets it, and the second shows that no more is free."""
+"""Usually one key slot is free: the first job gets it, and the second finds no other free one."""
 NEXT_READ = 500
 
 _taken = msgspec.json.Decoder(tuple[int, ...])
@@ -40,7 +41,7 @@ class KeySlotAssignment(msgspec.Struct, frozen=True):
 
     key_slots: dict[JobId, int]
     overtaken: list[KeyQueue]
-    """Keys for which a new job comes first, and may bring a higher limit than the waiting ones."""
+    """Keys for which a new job goes before all waiting ones, and may have a higher limit than they have."""
 
 
 NO_KEY_SLOTS = KeySlotAssignment({}, [])
@@ -52,7 +53,7 @@ def key_queues_of(jobs: Iterable[NewJob]) -> set[KeyQueue]:
 
 
 def assign(due: Iterable[tuple[NewJob, Micros]], uses: Mapping[KeyQueue, KeyUse]) -> KeySlotAssignment:
-    """Assign key slots to due jobs, given with their ranks; the order among waiting jobs decides."""
+    """Assign key slots to due jobs, given with their ranks, in the order in which they would wait."""
     new_jobs: dict[KeyQueue, list[tuple[KeyPosition, int | None]]] = defaultdict(list)
     for job, rank in due:
         if job.concurrency_key is not None:
@@ -79,7 +80,7 @@ def assign_free_key_slots(db: Db, key_queues: Collection[KeyQueue]) -> None:
 
 
 def _assign(db: Db, key_queues: Collection[KeyQueue], max_jobs: int) -> list[KeyQueue]:
-    """The keys for which every job that was read got a key slot: there may be more."""
+    """Give the free key slots to at most `max_jobs` jobs of each key; returns the keys with possibly more of both."""
     assigned: list[tuple[str, int]] = []
     rated, unfinished = set(), []
     for queue, key, taken, heads in db.rows(
@@ -100,7 +101,7 @@ def _assign(db: Db, key_queues: Collection[KeyQueue], max_jobs: int) -> list[Key
 
 
 def key_slots_for_new(db: Db, due: Sequence[tuple[NewJob, Micros]]) -> KeySlotAssignment:
-    """Which of these new jobs, with their ranks, get a key slot at once: one read for all of their keys."""
+    """The key slots that these new jobs, given with their ranks, get at once: one read for all of their keys."""
     key_queues = key_queues_of(job for job, _ in due)
     if not key_queues:
         return NO_KEY_SLOTS
@@ -118,7 +119,7 @@ def mark_rated(db: Db, queues: Collection[str]) -> None:
 
 
 def status_after_move(db: Db, id_: JobId, status: Status, key_queues: Collection[KeyQueue]) -> Status:
-    """Assign the key slots after an operator moved a job in or between these key queues; the job's status then."""
+    """Assign free key slots after an operator moved a job in or between key queues; returns the job's new status."""
     if not key_queues:
         return status
     assign_free_key_slots(db, key_queues)

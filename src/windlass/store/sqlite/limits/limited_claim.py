@@ -23,22 +23,22 @@ from windlass.store.sqlite.limits.limits import (
 T = TypeVar("T")
 
 MIN_CLAIMS_LEFT = 10
-"""With room for fewer claims like this one, a limit is near, and no jobs are claimed ahead."""
+"""A limit is near if it leaves room for fewer claims of this size: then jobs are claimed for free slots only."""
 FULL_RUNNER_PAUSE: Micros = 20_000
-"""How long a runner without a free slot need not ask again."""
+"""How long a queue counts as exhausted for a runner without a free slot, while a limit is near."""
 MAX_THROTTLED = 1000
-"""How many jobs one claim throttles at most, so that it ends."""
+"""A claim ends after it has throttled this many jobs."""
 MAX_TENANTS_LISTED = 200
-"""The next claim goes on from the last listed tenant."""
+"""Tenants listed by one claim; the next claim continues after the last of them."""
 AFTER_NAME = "\x01"
-"""Appended to a tenant's name, gives the first possible name after it: no name has a zero byte."""
+"""A tenant's name with this suffix is the next possible name, because no name has a zero byte."""
 
 
 class LimitedClaim:
-    """One queue's part of a claim, under its limits."""
+    """The part of a claim for one queue, under the queue's limits."""
 
     def __init__(self, db: Db, values: dict[str, Any], limits: QueueLimits, memory: ClaimMemory) -> None:
-        """`values` are those of the statement `claim`."""
+        """`values` are the parameters of the statement `claim`."""
         self.db = db
         self.values = values
         self.limits = limits
@@ -49,8 +49,8 @@ class LimitedClaim:
         self.taken: list[JobId] = []
         self._throttled = 0
 
-    def bound(self, request: ClaimRequest, taken: int) -> int:
-        """How many jobs the limits allow; none ahead of a free slot where a limit is near.
+    def apply_limits(self, request: ClaimRequest, taken: int) -> int:
+        """Reduce `room` to what the limits allow and, near a limit, to the runner's free slots; returns it.
 
         `taken` is the number of jobs claimed from other queues.
         """
@@ -63,7 +63,7 @@ class LimitedClaim:
         if self.limits.rate is not None:
             tokens = queue_token_bucket(self.db, self.queue, self.limits.rate).tokens
             near = near or tokens < MIN_CLAIMS_LEFT * request.limit
-            # Without tokens one job is tried: the rate check then returns when there are enough.
+            # Without tokens, try one job all the same: the rate check then says when there are enough.
             self.room = min(self.room, max(1, tokens))
         if near and request.free is not None and self.room > request.free - taken:
             self.room = max(0, request.free - taken)
@@ -72,7 +72,7 @@ class LimitedClaim:
         return self.room
 
     def take_in_order(self) -> None:
-        """Start jobs in the order of the queue, as long as there are tokens."""
+        """Start jobs in the order of the queue while there are tokens."""
         more = True
         while more and self.room:
             listed = self.db.json("start_costs", self.values | {"limit": self.room})
@@ -80,7 +80,7 @@ class LimitedClaim:
             self.take_affordable([to_cost(row) for row in listed])
 
     def take_affordable(self, costs: Sequence[StartCost]) -> set[JobId]:
-        """Start the jobs for which there are tokens; an empty token bucket of the queue ends the claim."""
+        """Start the jobs for which there are tokens; returns them. Without tokens of the queue, ends the claim."""
         if self.limits.rate is None and not any(cost.rate for cost in costs):
             return self.take([cost.id for cost in costs])
         decision = spend_tokens(self.db, self.queue, self.limits.rate, costs, self.values["now"])
@@ -93,12 +93,12 @@ class LimitedClaim:
         return started
 
     @property
-    def is_free(self) -> bool:
-        """Whether starts cost no tokens."""
+    def needs_no_tokens(self) -> bool:
+        """Whether neither the queue nor any key has a rate."""
         return self.limits.rate is None and not self.limits.rated
 
     def take(self, ids: Sequence[JobId]) -> set[JobId]:
-        """Start all of them."""
+        """Start these jobs; returns them."""
         if ids:
             self.db.run("take_jobs", self.values | {"ids": array(ids)})
             self.taken += ids
@@ -107,13 +107,13 @@ class LimitedClaim:
 
 
 def take_fairly(claim: LimitedClaim) -> None:
-    """Priority by priority, tenants take turns by their weights."""
+    """Start jobs priority by priority; in each, the tenants take turns by their weights."""
     after = -MAX_PRIORITY - 1
     while claim.room and (rows := claim.db.rows("next_fair_priority", {"queue": claim.queue, "after": after})):
         after = rows[0][0]
         _take_turns(claim, after)
     if claim.room:
-        # Jobs without a tenant queue, because the queue has just become fair, come last.
+        # Last come jobs without a tenant queue, because the queue became fair only now.
         claim.take_in_order()
 
 
@@ -145,9 +145,9 @@ def _take_from(claim: LimitedClaim, sort_priority: int, turns: TenantTurns, tena
 
 
 def _start(claim: LimitedClaim, sort_priority: int, order: Sequence[str]) -> tuple[Counter[str], set[str]]:
-    """Start jobs in this order of tenants: how many of each, and the tenants without more jobs for this runner."""
+    """Start jobs in this order of tenants; returns how many of each, and the tenants without more for this runner."""
     jobs = Counter(order)
-    if claim.is_free:
+    if claim.needs_no_tokens:
         heads = _heads(claim, sort_priority, jobs)
         ids = _in_turn(order, heads)
         claim.take([id_ for _, id_ in ids])
@@ -160,7 +160,7 @@ def _start(claim: LimitedClaim, sort_priority: int, order: Sequence[str]) -> tup
 
 
 def _in_turn(order: Sequence[str], by_tenant: Mapping[str, Sequence[T]]) -> list[tuple[str, T]]:
-    """The next item of each tenant in this order; a tenant without more is skipped."""
+    """The items in this order of tenants, each the next of its tenant; a tenant without more is skipped."""
     following = {tenant: iter(own) for tenant, own in by_tenant.items()}
     turns = ((tenant, next(following[tenant], None)) for tenant in order if tenant in following)
     return [(tenant, each) for tenant, each in turns if each is not None]
@@ -181,7 +181,7 @@ def _costs(claim: LimitedClaim, sort_priority: int, jobs: Counter[str]) -> dict[
 
 
 def _list_tenants(claim: LimitedClaim, sort_priority: int, turns: TenantTurns) -> set[str]:
-    """Tenants with pending jobs, from the last listed one on, and around to it."""
+    """The next tenants with pending jobs, after the last listed one, wrapping round at the end."""
     limit, start = max(MAX_TENANTS_LISTED, claim.room), turns.after + AFTER_NAME if turns.after else ""
     values = {"queue": claim.queue, "sort_priority": sort_priority, "until": None}
     listed = claim.db.json("tenant_queues", values | {"from": start, "limit": limit})
@@ -189,18 +189,18 @@ def _list_tenants(claim: LimitedClaim, sort_priority: int, turns: TenantTurns) -
     if wrapped:
         listed += claim.db.json("tenant_queues", values | {"from": "", "until": start, "limit": limit - len(listed)})
     last = turns.after = listed[-1] if len(listed) == limit else ""
-    # A known tenant that the listing passed and did not find has no pending jobs, and is forgotten.
+    # A known tenant that the listing covers but does not have has no pending jobs: forget it.
     found, ends = set(listed), turns.state.ends
     turns.state.ends = {
         tenant: end
         for tenant, end in ends.items()
-        if tenant in found or not _was_passed(tenant, start, last, wrapped)
+        if tenant in found or not _is_covered(tenant, start, last, wrapped)
     }
     return found
 
 
-def _was_passed(tenant: str, start: str, last: str, wrapped: bool) -> bool:
-    """Whether a listing from `start` to `last`, or of all without a last one, has passed this tenant."""
+def _is_covered(tenant: str, start: str, last: str, wrapped: bool) -> bool:
+    """Whether a listing from `start` to `last`, or to the end if `last` is empty, covers this tenant."""
     if not last:
         return True
     return tenant >= start or tenant <= last if wrapped else start <= tenant <= last

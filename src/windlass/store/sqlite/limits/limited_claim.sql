@@ -1,5 +1,5 @@
 -- name: count_running
--- The index holds running jobs only.
+-- By an index that has running jobs only.
 SELECT count(*) FROM windlass_jobs INDEXED BY windlass_jobs_held WHERE status = 'running' AND queue = :queue
 
 -- name: take_jobs
@@ -10,7 +10,7 @@ SET status = 'running', attempt = attempt + 1, worker = :runner, claim = :claim,
 WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: start_costs
--- The next jobs of a queue, best first, with what each start costs; one row of JSON, like `claimed`.
+-- The next jobs of a queue, best first, and what each costs to start; one row of JSON, like `claimed`.
 SELECT '[' || group_concat(job) || ']' FROM (
     SELECT json_array(sort_priority, rank, id, coalesce(rate_cost, 1), coalesce(concurrency_key, ''), key_rate) AS job
     FROM windlass_jobs INDEXED BY windlass_jobs_pending
@@ -20,7 +20,7 @@ SELECT '[' || group_concat(job) || ']' FROM (
 )
 
 -- name: tenant_queues
--- Tenants with pending jobs at one priority of a fair queue, from :from up to, without, :until, by name: one seek each.
+-- Tenants with pending jobs at one priority of a fair queue, by name, from :from on and before :until: one seek each.
 WITH RECURSIVE tenant_queues (tenant_queue) AS (
     SELECT (
         SELECT tenant_queue FROM windlass_jobs INDEXED BY windlass_jobs_tenant_queue
@@ -39,8 +39,8 @@ SELECT '[' || group_concat(json_quote(tenant_queue)) || ']' FROM (
 )
 
 -- name: tenant_heads
--- Ids of the next jobs of tenants where starts are free: up to :max_jobs each, by rank, [[tenant queue, [id, …]], …]. One seek
--- for each tenant; one row of JSON, like `claimed`.
+-- The next jobs of tenants where no tokens are needed: up to :max_jobs each, by rank, as [[tenant queue, [id, …]], …]. One
+-- seek for each tenant; one row of JSON, like `claimed`.
 SELECT '[' || group_concat(own) || ']' FROM (
     SELECT json_array(tenant_queues.value, json((
         SELECT '[' || group_concat(id) || ']' FROM (
@@ -53,8 +53,8 @@ SELECT '[' || group_concat(own) || ']' FROM (
 )
 
 -- name: tenant_costs
--- The next jobs of tenants, as many as [[tenant queue, jobs], …] says, by rank, with what each start costs. One seek for each
--- job; one row of JSON, like `claimed`.
+-- The next jobs of tenants, by rank, and what each costs to start; [[tenant queue, jobs], …] says how many of each. One seek
+-- for each job; one row of JSON, like `claimed`.
 WITH RECURSIVE walk (tenant_queue, more, rank, id, rate_cost, concurrency_key, key_rate) AS (
     SELECT value ->> 0, value ->> 1, -9223372036854775808, NULL, NULL, NULL, NULL FROM json_each(:jobs_by_tenant)
     UNION ALL

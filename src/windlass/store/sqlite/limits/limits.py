@@ -1,4 +1,4 @@
-"""The limits of queues: their settings, their token buckets, and what the claims of this process remember of them."""
+"""The limits of queues: settings, token buckets, and what this process remembers between its claims."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from windlass.store.sqlite.db import Db, array
 OF_QUEUE = ""
 """The key of a queue's own token bucket."""
 MAX_EXHAUSTED: Micros = SECOND
-"""How long a queue counts as exhausted; then a cheaper job may be affordable."""
+"""A queue counts as exhausted for at most this long: then a cheaper job may have come."""
 MAX_REMEMBERED_TURNS = 1000
 
 _settings = msgspec.json.Decoder(QueueSettings)
@@ -32,17 +32,17 @@ class QueueLimits(msgspec.Struct, frozen=True):
     rate: Rate | None
     fair: bool
     rated: bool
-    """Whether it has, or had, jobs whose key has a rate."""
+    """Whether the queue has, or had, jobs whose key has a rate."""
     weights: dict[str, float]
 
     @property
     def plain(self) -> bool:
-        """Whether jobs start in order, and only their number is limited."""
+        """Whether only the number of running jobs is limited, so that the statement `claim` is enough."""
         return self.rate is None and not self.fair and not self.rated
 
 
 def limits_of(db: Db, now: Micros) -> dict[str, QueueLimits]:
-    """The limited or paused queues: a read of a small table."""
+    """The limits of the queues that are limited or paused, from a small table."""
     return {row[0]: _limits(*row[1:]) for row in db.rows("queue_limits", {"now": now})}
 
 
@@ -66,15 +66,15 @@ def _rate(text: str | None) -> Rate | None:
 
 
 def to_cost(row: Sequence[Any]) -> StartCost:
-    """A row of sort_priority, rank, id, cost, key and the rate of the key."""
+    """The StartCost of a row: sort_priority, rank, id, cost, key, and the rate of the key."""
     sort_priority, rank, id_, cost, key, rate = row
     return StartCost((sort_priority, rank, id_), cost, key, _rate(rate))
 
 
 def spend_tokens(db: Db, queue: str, rate: Rate | None, costs: Sequence[StartCost], now: Micros) -> RateDecision:
-    """Which jobs may start: their tokens are spent, and the others are throttled.
+    """Spend the tokens of the jobs that may start, and throttle the others; returns which is which.
 
-    `now` is recorded as the time of their start; tokens of a later time do not count.
+    `now` is recorded as the time of their start: tokens that come later do not count.
     """
     keys = sorted({cost.key for cost in costs if cost.rate is not None})
     wanted = keys if rate is None else [OF_QUEUE, *keys]
@@ -123,16 +123,17 @@ def _token_bucket_row(
 
 
 class TenantTurns(msgspec.Struct):
-    """The fairness state at one priority of a queue, and the last tenant that was listed."""
+    """The fairness state at one priority of a queue."""
 
     state: FairState = msgspec.field(default_factory=FairState)
     after: str = ""
+    """The last tenant that was listed; empty: all were."""
 
 
 class ClaimMemory:
-    """What the claims of one process remember: fairness, and exhausted queues.
+    """What one process remembers between its claims: fairness states and exhausted queues.
 
-    It may be lost: a process without it treats all tenants alike at first, and claims once in vain.
+    Only a cache: without it, all tenants are equal at first, and a claim from an exhausted queue finds nothing.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -147,7 +148,7 @@ class ClaimMemory:
         return self._turns.setdefault((queue, sort_priority), TenantTurns())
 
     def set_exhausted(self, queue: str, until: Micros, limits: QueueLimits) -> None:
-        """A claim would get nothing until then, as long as the limits stay as they are."""
+        """Record that a claim would get nothing until then, unless the limits change."""
         self._exhausted[queue] = min(until, self._clock.wall() + MAX_EXHAUSTED), limits
 
     def is_exhausted(self, queue: str, limits: QueueLimits) -> bool:
@@ -164,5 +165,5 @@ class ClaimMemory:
         return min((max(0, until - now) for until, _ in list(self._exhausted.values())), default=None)
 
     def _is_ahead(self, until: Micros) -> bool:
-        """Whether this is in the future, but not further than MAX_EXHAUSTED: the clock may have been set back."""
+        """Whether this is in the future, by at most MAX_EXHAUSTED; later means that the clock was set back."""
         return 0 < until - self._clock.wall() <= MAX_EXHAUSTED

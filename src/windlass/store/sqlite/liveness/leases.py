@@ -1,4 +1,4 @@
-"""Leases, one per runner, and the rescue of jobs under lapsed ones. A stalled runner is never taken for dead."""
+"""Leases, one per runner, and the rescue of the jobs under lapsed ones. A stalled runner never counts as dead."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,18 +24,18 @@ def holds_lease(db: Db, runner: str) -> bool:
 
 
 def lapsed(db: Db, lease: Any) -> bool:
-    """Whether a lease has ended.
+    """Whether a lease has lapsed.
 
-    A runner with a liveness lock is alive while the lock is held, and dead when it is free; but an orphan, whose
-    supervisor is gone, has only until the end of its lease. Without a lock, lease expiry alone counts. A dead runner
-    is left to its live supervisor, which knows what it was running, until the lease ends.
+    A runner with a liveness lock is alive while the lock is held, and dead once it is free. Without a lock, lease
+    expiry alone counts. There are two exceptions: a live runner without a supervisor keeps its lease only until it
+    expires; and a dead runner is left to its live supervisor, which knows what was running, until the lease expires.
 
-    Another boot id means a restart of the machine, or a container with a boot id of its own. A held lock proves that
-    its process runs on this kernel, so that the boot clock is the same.
+    Another boot id means that the machine was restarted, or that the runner is in a container with a boot id of its
+    own. A held lock proves that its process runs on this kernel, and so has the same boot clock.
     """
     runner, worker, boot, expires_at = lease
     alive = db.liveness_locks.alive(runner)
-    # Not `is False`: the lock file of a dead supervisor may be gone.
+    # Not `is False`: the lock file of a dead supervisor may have been deleted.
     orphaned = db.liveness_locks.alive(worker) is not True
     if boot != db.clock.boot and not alive and orphaned:
         return True
@@ -75,15 +75,15 @@ def cancels(db: Db, worker: str) -> tuple[CancelRequest, ...]:
 
 
 def forgive_silence(db: Db, length: Micros | None = None) -> None:
-    """Detect a silence of all runners, and give every lease a grace for it.
+    """Give every lease a grace if all runners were silent.
 
-    Without a renewal for half a lease, the store was unreachable or the machine asleep, and no runner need be dead.
-    The first caller afterwards extends every lease by one length from now. `length` is that of a lease that is about
-    to be opened, which must not begin within a silence. Boot ids do not matter here: containers may have their own,
-    and a lease from before a restart is void in any case.
+    If no lease was renewed for half a lease, the store was unreachable or the machine was asleep: no runner need be
+    dead. The first call afterwards extends every lease by one length from now. `length` is that of a lease that is
+    about to be opened, which must not begin within a silence. Boot ids do not matter here: containers may have their
+    own, and a lease from before a restart is void in any case.
     """
     now = db.clock.since_boot()
-    # Ahead of the clock: no lease was ever renewed, or the machine was restarted.
+    # A renewal in the future: no lease was ever renewed, or the machine was restarted.
     renewed_at, reached_at, graced_until = next(iter(db.rows("lease_activity")), (now + 1, now, now))
     ((shortest,),) = db.rows("shortest_lease", {"length": length})
     if renewed_at <= now and (shortest is None or now - renewed_at <= shortest // 2):
@@ -96,7 +96,7 @@ def forgive_silence(db: Db, length: Micros | None = None) -> None:
 
 
 def _extend(db: Db, silence: Silence) -> Micros:
-    """Extend each lease that gets a grace by its length; returns when the longest grace ends."""
+    """Extend each lease that gets a grace by its length, from now; returns when the longest grace ends."""
     now = db.clock.since_boot()
     leases = db.rows("lease_lengths")
     lengths = {runner: length for runner, length, graces in leases if gets_grace(graces, length, silence)}
@@ -115,7 +115,7 @@ def is_in_grace(db: Db) -> bool:
 
 
 def record_check(db: Db) -> None:
-    """Record a check for lapsed leases. A silence is forgiven first, or this check would hide it."""
+    """Record a check for lapsed leases; first forgive a silence, which this check would hide."""
     now = db.clock.since_boot()
     graced = is_in_grace(db)
     unreached = any(now - reached_at > MIN_OUTAGE for _, reached_at, _ in db.rows("lease_activity"))
@@ -145,7 +145,7 @@ def rescue(db: Db, limit: int) -> list[Rescued]:
 
 
 def end(db: Db, ended: RunnerEnd) -> list[Rescued]:
-    """Put back the jobs of a runner whose end its supervisor saw, with the jobs that had started."""
+    """Put back the jobs of a runner that its supervisor saw end; `ended` names the jobs that had started."""
     db.run("drop_lease", {"runner": ended.runner})
     rescued = _put_back(db, ended.runner, lambda job: ending_of(job, ended))
     db.liveness_locks.clear(ended.runner)

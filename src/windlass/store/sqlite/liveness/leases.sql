@@ -34,7 +34,7 @@ SELECT min(length) FROM (SELECT length FROM windlass_leases UNION ALL SELECT :le
 SELECT runner, length, graces FROM windlass_leases
 
 -- name: extend_leases
--- One more lease length, counted from now.
+-- Extend leases by one length, from now.
 UPDATE windlass_leases SET expires_at = max(expires_at, :now + length), graces = graces + 1
 WHERE runner IN (SELECT value FROM json_each(:runners))
 
@@ -47,7 +47,7 @@ ON CONFLICT (one) DO UPDATE SET
 UPDATE windlass_lease_activity SET checked_at = :now
 
 -- name: drop_lease
--- The runner can claim nothing from here on.
+-- Without its lease, the runner can claim nothing.
 DELETE FROM windlass_leases WHERE runner = :runner
 
 -- name: runners_without_lease

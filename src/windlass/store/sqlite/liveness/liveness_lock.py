@@ -1,10 +1,10 @@
-"""File locks that show on one machine that a process is alive.
+"""File locks that show, on one machine, that a process is alive.
 
-The kernel drops a lock at the moment of death and keeps it through any stall. So a runner that is stopped, swapped
-out or stuck in C code is never taken for dead, and a killed one is seen at once.
+The kernel releases a lock at the moment its process dies, and keeps it through any stall. So a runner that is
+stopped, swapped out or stuck in C code never counts as dead, and a killed one is detected at once.
 
-flock, not POSIX locks: two open files conflict even inside one process, so the locks also work for tests and embedded
-workers. A forked child shares its parent's lock and would keep it: children close it.
+They are flocks, not POSIX locks: two descriptors conflict even inside one process, so the locks also work in tests
+and embedded workers. A forked child would share its parent's locks and keep them held, so it closes them.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import weakref
 from pathlib import Path
 
 from windlass.errors import StoreUnavailable
-from windlass.store.sqlite.connection.files import copy_rights, denial
+from windlass.store.sqlite.connection.files import copy_permissions, denial
 
 
 class LivenessLocks:
@@ -30,16 +30,16 @@ class LivenessLocks:
         """Hold the lock of `holder` until it is released or this process dies; repeating it is a no-op."""
         if holder in self._held:
             return
-        # Locked before it has its name, so that the file is never there without a lock.
+        # Lock the file before it gets its name, so that no process finds it unlocked.
         unnamed = self._path(f"{holder}.new")
         try:
             self._make_folder()
             descriptor = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         except OSError as error:
             refused = isinstance(error, PermissionError)
-            problem = denial(unnamed) if refused else f"{unnamed} cannot be made: {error.strerror}"
+            problem = denial(unnamed) if refused else f"{unnamed} cannot be created: {error.strerror}"
             raise StoreUnavailable(problem, lasting=refused) from None
-        os.fchmod(descriptor, 0o644)  # whatever the umask: workers of other users test the lock
+        os.fchmod(descriptor, 0o644)  # whatever the umask is: workers of other users test the lock
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         unnamed.rename(self._path(holder))
         self._held[holder] = descriptor
@@ -52,7 +52,7 @@ class LivenessLocks:
             os.close(descriptor)
 
     def alive(self, holder: str) -> bool | None:
-        """True: a process holds the lock. False: its process is dead. None: no lock file, or not readable."""
+        """True: a process holds the lock. False: the holder is dead. None: unknown, without a readable lock file."""
         if holder in self._held:
             return True
         try:
@@ -60,11 +60,11 @@ class LivenessLocks:
         except (FileNotFoundError, PermissionError):
             return None
         except OSError as error:
-            # Such as too many open files: nothing is known of the holder, and no lease may be judged.
+            # With too many open files, for example, nothing is known of the holder, and no lease may count as lapsed.
             raise StoreUnavailable(f"{self._path(holder)} cannot be opened: {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Explicitly: closing is not enough if a fork has just copied the descriptor.
+            # Unlock explicitly: closing is not enough if a fork has just copied the descriptor.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         except BlockingIOError:
             return True
@@ -74,7 +74,7 @@ class LivenessLocks:
 
     def clear(self, holder: str) -> None:
         """Remove the file of a dead holder."""
-        # A file that stays, because it is another user's or the disk is read-only, proves nothing.
+        # The file of another user, or on a read-only disk, stays; unlocked, it does no harm.
         with contextlib.suppress(OSError):
             self._path(holder).unlink()
 
@@ -86,8 +86,8 @@ class LivenessLocks:
     def _make_folder(self) -> None:
         with contextlib.suppress(FileExistsError):
             self._folder.mkdir()
-        # Each time, because it stays when the rights of the database's folder change.
-        copy_rights(self._folder, self._folder.parent)
+        # Each time, because the permissions of the database's folder may have changed.
+        copy_permissions(self._folder, self._folder.parent)
 
     def _path(self, holder: str) -> Path:
         return self._folder / holder
@@ -99,7 +99,7 @@ class LivenessLocks:
 
 
 class MemoryLivenessLocks(LivenessLocks):
-    """Locks of a database in memory: all holders live in this process."""
+    """Locks of a database in memory: all holders are in this process."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

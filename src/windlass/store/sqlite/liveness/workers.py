@@ -59,7 +59,10 @@ def is_led_by_other(db: Db, bid: Campaign) -> bool:
 
 
 def campaign(db: Db, bid: Campaign) -> int | None:
-    """Become or stay the leader if there is no other, and remove dead workers; the term grows with each leader."""
+    """Become or stay the leader if there is no other; returns the term, which grows with each change of leader.
+
+    The leader also removes dead workers.
+    """
     forgive_silence(db)
     current = leader(db)
     if current not in (None, bid.candidate):
@@ -73,17 +76,17 @@ def campaign(db: Db, bid: Campaign) -> int | None:
 
 
 def leader(db: Db) -> str | None:
-    """The current leader, unless it is dead, its time is over, or it led before the last boot."""
+    """The current leader; None if its leadership expired, it is dead, or it led before the last boot."""
     for holder, _, boot, expires_at in db.rows("leadership"):
         if holder is None or expires_at <= db.clock.since_boot():
             continue
         alive = db.liveness_locks.alive(holder)
-        # A held lock proves the same kernel, whatever boot id its container has.
+        # A held lock proves that the leader runs on this kernel, whatever boot id its container has.
         if alive or (alive is None and boot == db.clock.boot):
             return str(holder)
     return None
 
 
 def resign(db: Db, candidate: str) -> None:
-    """Give up the leadership, if it is ours."""
+    """Give up the leadership, if this process has it."""
     db.run("resign", {"holder": candidate})

@@ -7,7 +7,7 @@ ON CONFLICT (id) DO UPDATE SET info = excluded.info, boot = excluded.boot, beat 
 DELETE FROM windlass_workers WHERE id = :id
 
 -- name: jobs_by_worker
--- From the few leases to what each runner holds, by its index.
+-- Goes from the leases, which are few, to the jobs of each runner, by an index.
 SELECT lease.worker, count(*)
 FROM windlass_leases AS lease CROSS JOIN windlass_jobs AS job INDEXED BY windlass_jobs_held ON job.worker = lease.runner
 WHERE job.status = 'running' GROUP BY lease.worker

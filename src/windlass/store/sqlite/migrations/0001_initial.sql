@@ -1,8 +1,8 @@
--- The whole schema. All names begin with windlass_: the file may hold other tables.
+-- The initial schema. All names begin with windlass_, because the file may have other tables.
 -- breaking: no
 
--- Jobs that have not finished. Small, so that its indexes stay small. Rows are in the order of their insertion, not of their
--- ids: jobs that run together share pages, though the links of a chain have neighbouring ids (decision 0048).
+-- Jobs that have not finished. The table is small, and so are its indexes. Rows are in the order of insertion, not of ids, so that
+-- jobs that run together share pages; the links of a chain have neighbouring ids and run one by one (decision 0048).
 CREATE TABLE windlass_jobs (
     id                  TEXT PRIMARY KEY NOT NULL,
     queue               TEXT NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE windlass_jobs (
     payload             TEXT NOT NULL,
     status              TEXT NOT NULL CHECK (status IN ('scheduled', 'blocked', 'pending', 'running', 'failed')),
     reason              TEXT,
-    -- The negated priority, so that one ascending index serves the claim; `aged_by` is what ageing has added.
+    -- The negated priority, so that one ascending index serves the claim; ageing has lowered it by `aged_by`.
     sort_priority       INTEGER NOT NULL,
     aged_by             INTEGER NOT NULL DEFAULT 0,
     rank                INTEGER NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE windlass_jobs (
     worker              TEXT,
     claim               INTEGER,
     cancel_requested    INTEGER NOT NULL DEFAULT 0,
-    -- Of one attempt, in microseconds; 0: unlimited.
+    -- The timeout of one attempt, in microseconds; 0: none.
     timeout             INTEGER NOT NULL DEFAULT 0,
     expires_at          INTEGER,
     error               TEXT,
@@ -40,7 +40,7 @@ CREATE TABLE windlass_jobs (
     idempotency_key     TEXT,
     -- How long the key stays taken after the job has finished; NULL: not at all.
     idempotency_window  INTEGER,
-    -- NULL is the default of each setting of the key.
+    -- In each setting of the key, NULL stands for the default.
     concurrency_key     TEXT,
     key_slot            INTEGER,
     key_limit           INTEGER,
@@ -56,22 +56,22 @@ CREATE TABLE windlass_jobs (
     parent              TEXT,
     flow                TEXT,
     parents             TEXT,
-    -- [[parameter, parent], …], and the results so far, [[parent, result], …].
+    -- Which parameters get the results of which parents, [[parameter, parent], …]; the results so far, [[parent, result], …].
     result_params       TEXT,
     parent_results      TEXT,
-    -- Parents that have not completed, and the delay after the last of them.
+    -- Parents that have not completed, and how long after the last of them the job is due.
     pending_parents     INTEGER NOT NULL DEFAULT 0,
     delay_after_parents INTEGER NOT NULL DEFAULT 0
 );
 
--- The claim: pending jobs in the order in which they run; `type`, so that skipping unknown types stays inside the index.
+-- The claim: pending jobs in the order in which they run; with `type`, so that jobs of unknown types are skipped in the index.
 CREATE INDEX windlass_jobs_pending ON windlass_jobs (queue, sort_priority, rank, id, type) WHERE status = 'pending';
 -- The claim of a fair queue: the next job of each tenant.
 CREATE INDEX windlass_jobs_tenant_queue ON windlass_jobs (queue, sort_priority, tenant_queue, rank, id, type)
     WHERE tenant_queue IS NOT NULL AND status = 'pending';
 -- Admission.
 CREATE INDEX windlass_jobs_due ON windlass_jobs (run_at, id) WHERE status IN ('scheduled', 'failed');
--- What a runner holds; a repeated claim finds its jobs here. With the queue, to count the running jobs of one.
+-- The jobs of a runner; a repeated claim finds its jobs here. With the queue, so that the running jobs of one can be counted.
 CREATE INDEX windlass_jobs_held ON windlass_jobs (worker, claim, queue) WHERE status = 'running';
 -- Counts.
 CREATE INDEX windlass_jobs_blocked ON windlass_jobs (queue) WHERE status = 'blocked';
@@ -85,9 +85,9 @@ CREATE INDEX windlass_jobs_failed ON windlass_jobs (updated_at) WHERE status = '
 CREATE INDEX windlass_jobs_expiring ON windlass_jobs (expires_at, id) WHERE expires_at IS NOT NULL AND status <> 'running';
 -- The children of a job.
 CREATE INDEX windlass_jobs_parent ON windlass_jobs (parent, id) WHERE parent IS NOT NULL;
--- At most one holder of each slot of a key.
+-- At most one job has each key slot.
 CREATE UNIQUE INDEX windlass_jobs_key_slot ON windlass_jobs (queue, concurrency_key, key_slot) WHERE key_slot IS NOT NULL;
--- The next job for a key. Strict order is that of being due, and ignores priority.
+-- The next job for a key. Jobs of a strict key are ordered by when they were due, and not by priority.
 CREATE INDEX windlass_jobs_waiting_for_key ON windlass_jobs
     (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id)
     WHERE status = 'blocked' AND reason = 'waits for its concurrency key';
@@ -150,7 +150,7 @@ CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE
 CREATE INDEX windlass_history_dead ON windlass_history (finished_at) WHERE status = 'dead';
 CREATE INDEX windlass_history_parent ON windlass_history (parent, id) WHERE parent IS NOT NULL;
 
--- Finished jobs by queue and status, so that no count walks the history.
+-- The number of finished jobs by queue and status, so that counting them never scans the history.
 CREATE TABLE windlass_history_counts (
     queue  TEXT NOT NULL,
     status TEXT NOT NULL,
@@ -161,7 +161,7 @@ CREATE TABLE windlass_history_counts (
 -- Ids of dropped jobs, so that a repeated enqueue does not run them again.
 CREATE TABLE windlass_tombstones (
     id      TEXT PRIMARY KEY,
-    -- The last attempt and its outcome tell a repeated settlement from a stale one.
+    -- The last attempt and its outcome, which distinguish a repeated settlement from a stale one.
     attempt INTEGER NOT NULL,
     outcome TEXT,
     until   INTEGER NOT NULL
@@ -173,17 +173,18 @@ CREATE TABLE windlass_idempotency_keys (
     queue TEXT NOT NULL,
     hash  TEXT NOT NULL,
     job   TEXT NOT NULL,
-    -- NULL while the job is live; then the end of its window.
+    -- NULL while the job is live; then the end of the key's window.
     until INTEGER,
     PRIMARY KEY (queue, hash)
 ) WITHOUT ROWID;
 CREATE INDEX windlass_idempotency_keys_until ON windlass_idempotency_keys (until) WHERE until IS NOT NULL;
 
--- A row until the parent has completed or the child is dropped. It outlives a dead parent, whose retry restores the child.
+-- Which job waits for which. A row is kept until the parent completes or the child is dropped, also after the parent's death: a
+-- retry of the parent then brings the child back.
 CREATE TABLE windlass_dependencies (
     parent     TEXT NOT NULL,
     child      TEXT NOT NULL,
-    when_ended INTEGER NOT NULL DEFAULT 0, -- the child waits for the parent's end, however that is
+    when_ended INTEGER NOT NULL DEFAULT 0, -- whether the child waits for the parent's end, whatever the outcome
     PRIMARY KEY (parent, child)
 ) WITHOUT ROWID;
 
@@ -201,7 +202,7 @@ CREATE TABLE windlass_token_buckets (
     credit  INTEGER NOT NULL,
     period  INTEGER NOT NULL,
     at      INTEGER NOT NULL,
-    -- From then on the token bucket is full, and the row may go.
+    -- From then on the token bucket is full, and the row may be deleted.
     full_at INTEGER NOT NULL,
     PRIMARY KEY (queue, key)
 ) WITHOUT ROWID;
@@ -225,9 +226,9 @@ CREATE TABLE windlass_queues (
     rate_limit      TEXT,
     fair            INTEGER NOT NULL DEFAULT 0,
     ageing          INTEGER,
-    -- While jobs of a queue that became fair get their tenant queues: the last id done. Then NULL.
+    -- While the jobs of a queue that became fair get their tenant queues, the last id that has one; else NULL.
     backfilled_to   TEXT,
-    -- Whether claims check more than what is pending: a limit, a rate or fairness; or (`rated`) a key with a rate.
+    -- Whether claims must check limits: a concurrency limit, a rate or fairness; or (`rated`) a key with a rate.
     limited         INTEGER NOT NULL DEFAULT 0,
     rated           INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
@@ -240,7 +241,7 @@ CREATE TABLE windlass_schedules (
     paused     INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     last_at    INTEGER,
-    -- NULL: no tick is to come.
+    -- NULL: there are no more ticks.
     next_at    INTEGER,
     last_job   TEXT,
     missed     INTEGER NOT NULL,
@@ -250,18 +251,18 @@ CREATE TABLE windlass_schedules (
 ) WITHOUT ROWID;
 CREATE INDEX windlass_schedules_due ON windlass_schedules (next_at, name) WHERE next_at IS NOT NULL AND paused = 0;
 
--- One lease per runner. Times count from boot: no change of the wall clock ends or prolongs a lease.
+-- One lease per runner. Times count from boot, so that a change of the wall clock neither ends nor prolongs a lease.
 CREATE TABLE windlass_leases (
     runner     TEXT PRIMARY KEY,
     worker     TEXT NOT NULL,
     boot       TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
     length     INTEGER NOT NULL,
-    -- Since the last renewal; limited, or a dead runner would never be found.
+    -- Graces since the last renewal. Their number is limited, because a dead runner would otherwise never be found.
     graces     INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- When any lease was last renewed: if none was, that is an outage, not a death.
+-- When any lease was last renewed: if no runner renews, that is an outage, not the death of one.
 CREATE TABLE windlass_lease_activity (
     one          INTEGER PRIMARY KEY CHECK (one = 1),
     boot         TEXT NOT NULL,
@@ -308,8 +309,8 @@ CREATE TABLE windlass_meters (
     PRIMARY KEY (interval_start, queue, type)
 ) WITHOUT ROWID;
 
--- Meters added up by the minute for a week, and by the hour for more than a year; `step` is the length in microseconds. Type ''
--- is the rest of a queue, queue '' the rest of all: that row exists for every step that was made, even an empty one.
+-- Meters summed by the minute, kept for a week, and by the hour, kept for more than a year; `step` is the length in microseconds.
+-- The type '' is the rest of a queue, and the queue '' the rest of all: that row exists for every step that was sampled.
 CREATE TABLE windlass_samples (
     step           INTEGER NOT NULL,
     interval_start INTEGER NOT NULL,
@@ -326,8 +327,8 @@ CREATE TABLE windlass_samples (
     PRIMARY KEY (step, interval_start, queue, type)
 ) WITHOUT ROWID;
 
--- Jobs of a queue, or of all under queue '': sums and maxima by status over all observations of a step, as JSON, and the longest
--- wait of the oldest pending job, in microseconds.
+-- The number of jobs of a queue, or of all queues under '': sums and maxima by status over the observations of a step, as JSON; and
+-- the longest wait of the oldest pending job, in microseconds.
 CREATE TABLE windlass_queue_depths (
     step           INTEGER NOT NULL,
     interval_start INTEGER NOT NULL,

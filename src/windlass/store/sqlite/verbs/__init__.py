@@ -1,1 +1,1 @@
-"""The verbs, each with its statements beside it."""
+"""The verbs, each module with its statements in the .sql file beside it."""

@@ -12,13 +12,13 @@ from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 
 BACKFILL_BATCH = 5000
 MAX_PRIORITIES = 100
-"""In how many priorities of a queue the oldest job is looked for."""
+"""Priorities of a queue among which the oldest job is searched."""
 MIN_HEAD = 1000
-"""How far ageing looks into each priority: the jobs that have waited longest are in front."""
+"""Jobs of each priority that ageing reads: those that have waited longest come first."""
 
 
 def admit(db: Db, limit: int) -> Admitted:
-    """Admit the earliest due jobs; their rank is the moment of admission, behind the pending ones."""
+    """Admit the earliest due jobs; their rank is the moment of admission, so they come after the pending ones."""
     values = {"now": db.now, "limit": limit}
     key_queues = [(queue, key) for queue, key in db.rows("due_key_queues", values)]
     jobs = db.run("admit", values)
@@ -29,7 +29,7 @@ def admit(db: Db, limit: int) -> Admitted:
 
 
 def next_due_in(db: Db) -> Micros | None:
-    """How long until the next job is due; 0 while jobs of a queue that became fair need their tenant queues."""
+    """How long until the next job is due; 0 while jobs of a queue that became fair have no tenant queues yet."""
     if _is_backfilling(db):
         return 0
     rows = db.rows("next_due")
@@ -41,7 +41,7 @@ def _is_backfilling(db: Db) -> bool:
 
 
 def _assign_tenant_queues(db: Db) -> None:
-    """One batch of the jobs of a queue that became fair; jobs without a tenant queue are claimed last.
+    """Give one batch of the jobs of a queue that became fair their tenant queues; without one, a job is claimed last.
 
     New jobs have a tenant queue from the start and never lose it, so one pass over the ids is enough.
     """
@@ -78,7 +78,8 @@ def age(db: Db, limit: int) -> int:
 
 
 def _promotions(db: Db, queue: str, ageing: Micros, limit: int) -> Iterator[Promotion]:
-    """From the second highest priority downwards, so that no job moves twice. Each is applied before the next."""
+    """What ageing moves, from the second highest priority downwards, so that no job moves twice. The caller applies
+    each promotion before it asks for the next."""
     above: int | None = None
     values = {"queue": queue, "before": db.now - ageing, "limit": max(MIN_HEAD, limit)}
     after = -MAX_PRIORITY - 1
@@ -95,7 +96,7 @@ def _promotions(db: Db, queue: str, ageing: Micros, limit: int) -> Iterator[Prom
 
 
 def oldest(db: Db) -> dict[str, Micros]:
-    """How long the oldest pending job of each queue has waited: the lowest rank of each priority is in the index."""
+    """How long the oldest pending job of each queue has waited, by the lowest rank of each priority in the index."""
     now, queue = db.now, ""
     waits = {}
     while rows := db.rows("next_queue", {"after": queue}):

@@ -1,4 +1,4 @@
-"""Waiting jobs that end without a run: cancelled, replaced by a new job, or expired."""
+"""Waiting jobs that end before they run: cancelled, replaced by a new job, or expired."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from windlass.store.sqlite.verbs.prune import drop_unkept
 from windlass.store.sqlite.verbs.release import release_after_cancel
 
 MAX_EXPIRED_BY_CLAIM = 100
-"""How many jobs a claim expires at most. Claims expire jobs too, so that expiry needs no coordinator."""
+"""A claim expires at most this many jobs. Claims expire jobs too, so that expiry needs no coordinator."""
 MAX_EXPIRED_HEADS = 1000
 
 
 def cancel_waiting(db: Db, reasons: Mapping[JobId, str]) -> None:
-    """Move waiting jobs into history, each with its reason, and their descendants with them.
+    """Move waiting jobs into history, each with its reason, together with the jobs that wait for them.
 
-    The caller has seen in this transaction that they wait.
+    The caller has read in this transaction that they are waiting.
     """
     if not reasons:
         return
@@ -48,7 +48,7 @@ def cancel_waiting(db: Db, reasons: Mapping[JobId, str]) -> None:
 
 
 def is_any_expired(db: Db) -> bool:
-    """One step in an index that is empty unless jobs expire."""
+    """Whether `expire` would find anything: one seek in an index that is empty unless jobs expire; takes no lock."""
     return bool(db.rows("expired", {"now": db.now, "limit": 1}))
 
 
@@ -60,7 +60,8 @@ def expire(db: Db, limit: int) -> Sequence[JobId]:
 
 
 def expire_heads(db: Db, values: Mapping[str, Any]) -> bool:
-    """Cancel the expired ones among the jobs that a claim would take; False: too many for one transaction."""
+    """Cancel the expired jobs among those that a claim would take; returns False if they are too many for one
+    transaction."""
     wanted = {name: values[name] for name in ("queue", "types", "limit", "now")}
     expired = 0
     while ids := [row[0] for row in db.rows("expired_heads", wanted)]:

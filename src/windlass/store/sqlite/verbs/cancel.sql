@@ -1,6 +1,6 @@
 -- name: descendants
--- The jobs that wait for these to complete, directly or not, each with one of its parents, and those that wait for the
--- end of one of them. Children of a finished child are finished too, or were released by it.
+-- The dependents of these jobs, direct or not, each with one of its parents, and whether it waits for the end of that parent only.
+-- The search stops at finished dependents: theirs are finished too, or were released by them.
 WITH RECURSIVE down (child, parent, when_ended) AS (
     SELECT dependency.child, dependency.parent, dependency.when_ended
     FROM json_each(:ids) AS gone CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = gone.value
@@ -19,7 +19,7 @@ SELECT id, queue, idempotency_key, idempotency_window, concurrency_key FROM wind
 WHERE id IN (SELECT value ->> 0 FROM json_each(:batch))
 
 -- name: cancel
--- Copy waiting jobs into history: [[id, reason], …]. CROSS JOIN pins the order: the batch drives.
+-- Copy the waiting jobs of [[id, reason], …] into history. CROSS JOIN makes SQLite go from the batch to the jobs.
 INSERT INTO windlass_history (
     id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
     rescues, suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
@@ -27,21 +27,21 @@ INSERT INTO windlass_history (
     result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule,
     tick, result_params, parent_results, pending_parents, delay_after_parents
 )
-SELECT job.id, queue, job.type, payload, 'cancelled', s.value ->> 1, sort_priority + aged_by, run_at, attempt,
+SELECT job.id, queue, job.type, payload, 'cancelled', cancelled.value ->> 1, sort_priority + aged_by, run_at, attempt,
     max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at,
     started_at, :now,
     :now + coalesce((SELECT keep_cancelled FROM windlass_queues AS q WHERE q.name = job.queue), :keep), worker,
     idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at, cancel_requested, NULL,
     error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick,
     result_params, parent_results, pending_parents, delay_after_parents
-FROM json_each(:batch) AS s CROSS JOIN windlass_jobs AS job ON job.id = s.value ->> 0
+FROM json_each(:batch) AS cancelled CROSS JOIN windlass_jobs AS job ON job.id = cancelled.value ->> 0
 
 -- name: expired
 SELECT id FROM windlass_jobs INDEXED BY windlass_jobs_expiring
 WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running' ORDER BY expires_at, id LIMIT :limit
 
 -- name: expired_heads
--- The expired ones among the jobs that a claim would take next.
+-- The expired jobs among those that a claim would take next.
 SELECT id FROM (
     SELECT id, expires_at FROM windlass_jobs INDEXED BY windlass_jobs_pending
     WHERE queue = :queue AND status = 'pending' AND type IN (SELECT value FROM json_each(:types))

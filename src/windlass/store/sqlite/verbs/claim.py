@@ -19,12 +19,12 @@ _decoder = msgspec.json.Decoder(list[Claimed])
 
 
 def claim(db: Db, request: ClaimRequest, memory: ClaimMemory) -> list[Claimed]:
-    """Jobs under the runner's lease: a rescued runner gets none."""
+    """Claim jobs under the runner's lease; a runner whose jobs were rescued gets none."""
     if not holds_lease(db, request.runner):
         if not has_lease(db, request.runner):
             raise LeaseLost(request.runner)
         return []  # the next renewal shows whether the lease is lost
-    # The reply to an earlier try may be lost: its jobs still have the number of the claim.
+    # The reply to an earlier try may have been lost: its jobs have the number of this claim.
     jobs = _claimed(db, request)
     fair_order: list[JobId] = []
     if not jobs and _take(db, request, memory, fair_order):
@@ -39,7 +39,7 @@ def claim(db: Db, request: ClaimRequest, memory: ClaimMemory) -> list[Claimed]:
 
 
 def _take(db: Db, request: ClaimRequest, memory: ClaimMemory, fair_order: list[JobId]) -> int:
-    """Take jobs; returns how many. `fair_order` gets those of fair queues in their order."""
+    """Take jobs; returns how many. The ids of those from fair queues are added to `fair_order`, in their order."""
     now, types = db.now, array(request.types)
     expiring = is_any_expired(db) and len(expire(db, MAX_EXPIRED_BY_CLAIM)) == MAX_EXPIRED_BY_CLAIM
     limited = limits_of(db, now)
@@ -58,7 +58,7 @@ def _take(db: Db, request: ClaimRequest, memory: ClaimMemory, fair_order: list[J
         }
         if limits is not None:
             part = LimitedClaim(db, values, limits, memory)
-            values["limit"] = part.bound(request, taken)
+            values["limit"] = part.apply_limits(request, taken)
             if not part.room:
                 continue
         if expiring and not expire_heads(db, values):
@@ -83,7 +83,7 @@ def _claimed(db: Db, request: ClaimRequest) -> list[Claimed]:
     try:
         return _decoder.decode(found)
     except msgspec.ValidationError:
-        # Another program has stored a value of a wrong type: only that job may fail in the runner.
+        # Another program has stored a value of a wrong type: that job alone must fail, in the runner.
         return [Claimed(*row) for row in msgspec.json.decode(found)]
 
 

@@ -1,6 +1,6 @@
 -- name: claim
--- Assign up to :limit pending jobs of one queue to a runner. The attempt is counted here, so that a job that kills its runner
--- has used one up.
+-- Assign up to :limit pending jobs of one queue to a runner. The attempt is counted already here, so that it also counts if
+-- the job kills its runner.
 UPDATE windlass_jobs
 SET status = 'running', attempt = attempt + 1, worker = :runner, claim = :claim,
     claimed_at = :now, started_at = NULL, updated_at = :now, reason = NULL
@@ -11,8 +11,8 @@ WHERE id IN (
 )
 
 -- name: claimed
--- The running jobs of one claim, best first, as one row of JSON: the driver releases the GIL between rows, and taking it back
--- among busy threads takes longer than the row.
+-- The running jobs of one claim, best first, as one row of JSON: the driver releases the GIL after each row, and among busy
+-- threads it takes longer to get the GIL back than to read the row.
 SELECT '[' || group_concat(job) || ']' FROM (
     SELECT json_array(
         id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,

@@ -1,7 +1,7 @@
 """Signals callers that their jobs have finished, whichever process finished them.
 
-After each commit that the commit watcher sees, one read finds which jobs are no longer live. A pause of nine times
-its duration follows, at most 0.1 s.
+After each commit that the commit watcher sees, one read finds the jobs that are no longer live. Then the watcher
+pauses for nine times the duration of that read, at most 0.1 s.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class SqliteCompletionWatcher:
         self._task: asyncio.Task[None] | None = None
 
     def watch(self, job: JobId, queue: str) -> None:
-        """The caller reads once at first, for earlier commits; later ones are seen here."""
+        """Watch a job. It is also reported once at the start, so that the caller reads what was committed before."""
         if job in self._watched:
             return
         self._watched.add(job)
@@ -52,7 +52,7 @@ class SqliteCompletionWatcher:
             await asyncio.wait([self._task])
 
     async def _run(self, cursor: int) -> None:
-        """Runs while any job is watched."""
+        """Run while any job is watched."""
         commits, loop = self._access.threads.commits, asyncio.get_running_loop()
         while self._watched:
             if not await commits.wait(cursor, WAIT_SECONDS):

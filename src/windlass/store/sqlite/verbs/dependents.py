@@ -1,4 +1,4 @@
-"""Jobs that wait for parents: a parent that finishes releases or cancels its children in its own transaction."""
+"""Jobs that wait for parents: a parent that finishes releases or cancels its dependents in its own transaction."""
 
 import json
 from collections import defaultdict
@@ -25,36 +25,36 @@ from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.release import read_dependents, release
 
 
-def parent_states(db: Db, children: Sequence[NewJob]) -> dict[JobId, ParentState]:
-    """The existing parents; raises InvalidOption if a child could never run, or never get a result it takes."""
-    wanted = {parent for job in children for parent in job.parents}
+def parent_states(db: Db, dependents: Sequence[NewJob]) -> dict[JobId, ParentState]:
+    """The existing parents; raises InvalidOption if a dependent could never run, or never get a result it takes."""
+    wanted = {parent for job in dependents for parent in job.parents}
     rows = db.rows("parent_states", {"ids": array(wanted)})
     found = {id_: ParentState(Status(status), queue) for id_, status, queue in rows}
-    queues = {parent.queue for parent in found.values()} | {job.queue for job in children}
+    queues = {parent.queue for parent in found.values()} | {job.queue for job in dependents}
     kept = dict(db.rows("keep_completed", {"queues": array(queues)}))
     unkept = [queue for queue in queues if kept.get(queue, DEFAULT_RETENTION[Status.COMPLETED]) == 0]
-    check_parents(children, found, unkept)
+    check_parents(dependents, found, unkept)
     return found
 
 
-def insert_children(
-    db: Db, children: Sequence[tuple[NewJob, dict[str, Any]]], parents: Mapping[JobId, ParentState]
+def insert_dependents(
+    db: Db, dependents: Sequence[tuple[NewJob, dict[str, Any]]], parents: Mapping[JobId, ParentState]
 ) -> None:
-    """Insert jobs with parents, each with its shared columns, alike ones by one statement, level by level."""
-    level = levels(job for job, _ in children)
+    """Insert jobs with parents, given with their shared columns: parents before dependents, alike jobs together."""
+    level = levels(job for job, _ in dependents)
     alike: dict[Any, list[NewJob]] = defaultdict(list)
     shared: dict[Any, dict[str, Any]] = {}
-    for job, columns in sorted(children, key=lambda each: level[each[0].id]):
+    for job, columns in sorted(dependents, key=lambda each: level[each[0].id]):
         kind = shared_child_values(job)
         alike[kind].append(job)
         shared[kind] = columns
     for kind, jobs in alike.items():
         delay = jobs[0].delay if jobs[0].run_at is None else 0
         values = {**shared[kind], "delay_after_parents": delay, "batch": array(map(_row, jobs))}
-        db.run("enqueue_children", values)
-    edges = ((parent, job.id, int(job.when_ended)) for job, _ in children for parent in set(job.parents))
+        db.run("enqueue_dependents", values)
+    edges = ((parent, job.id, int(job.when_ended)) for job, _ in dependents for parent in set(job.parents))
     db.run("add_dependencies", {"dependencies": array(edges)})
-    parents_finished(db, {id_: parent.status for id_, parent in parents.items() if parent.status in FINISHED})
+    after_parents_ended(db, {id_: parent.status for id_, parent in parents.items() if parent.status in FINISHED})
 
 
 def _row(job: NewJob) -> tuple[Any, ...]:
@@ -71,8 +71,8 @@ def _row(job: NewJob) -> tuple[Any, ...]:
     )
 
 
-def parents_finished(db: Db, finished: Mapping[JobId, Status]) -> None:
-    """Release or cancel the children of jobs that are in history now; most jobs have none."""
+def after_parents_ended(db: Db, finished: Mapping[JobId, Status]) -> None:
+    """Release or cancel the dependents of jobs that are in history now; most jobs have none."""
     dependents = read_dependents(db, finished)
     if not dependents:
         return
@@ -82,50 +82,53 @@ def parents_finished(db: Db, finished: Mapping[JobId, Status]) -> None:
     cancel_waiting(db, {each.child: parent_ended_reason(each.parent, finished[each.parent]) for each in lost})
 
 
-class CancelledChild(NamedTuple):
-    """A row of the statement `cancelled_children`."""
+class CancelledDependent(NamedTuple):
+    """A row of the statement `cancelled_because_of`."""
 
     id: JobId
     queue: str
     key: str | None
     lost_parents: str
-    """JSON of {parent: status} of the parents that have not completed and are not live."""
+    """JSON of {parent: status}: the parents that ended without completing."""
 
 
-def restore_dependents(db: Db, parent: JobId) -> None:
-    """The parent runs again: children that were cancelled because of it wait for it again, and so on down.
+def revive_dependents(db: Db, parent: JobId) -> None:
+    """The parent runs again: jobs that were cancelled because of it wait for it again, and so do their dependents.
 
-    A child whose idempotency key has another holder stays cancelled, with those below it; so does one with another
-    lost parent, which becomes the reason.
+    A job stays cancelled, with its dependents, if its idempotency key has another holder, or if another parent is
+    lost: from now on that is the reason.
     """
-    left = [CancelledChild(*row) for row in db.rows("cancelled_children", {"id": parent})]
-    back: dict[JobId, str] = {}
+    cancelled = [CancelledDependent(*row) for row in db.rows("cancelled_because_of", {"id": parent})]
+    revived: dict[JobId, str] = {}
     before = -1
-    # Again for children whose parents come after them in the list.
-    while left and len(back) > before:
-        before = len(back)
-        for each in left:
-            can_wait = _lost_parents(each).keys() <= back.keys()
+    # Repeated for jobs whose parents come after them in the list.
+    while cancelled and len(revived) > before:
+        before = len(revived)
+        for each in cancelled:
+            can_wait = _lost_parents(each).keys() <= revived.keys()
             if can_wait and (each.key is None or take(db, each.queue, each.key, each.id) is None):
-                back[each.id] = each.queue
-        left = [each for each in left if each.id not in back]
-    block_again(db, back)
-    others = {each.id: {id_: how for id_, how in _lost_parents(each).items() if id_ not in back} for each in left}
-    reasons = [(child, parent_ended_reason(*sorted(lost.items())[0])) for child, lost in others.items() if lost]
+                revived[each.id] = each.queue
+        cancelled = [each for each in cancelled if each.id not in revived]
+    revive_waiting(db, revived)
+    still_lost = {
+        each.id: {id_: status for id_, status in _lost_parents(each).items() if id_ not in revived}
+        for each in cancelled
+    }
+    reasons = [(child, parent_ended_reason(*sorted(lost.items())[0])) for child, lost in still_lost.items() if lost]
     if reasons:
         db.run("set_cancel_reasons", {"reasons": array(reasons)})
 
 
-def _lost_parents(job: CancelledChild) -> dict[JobId, Status]:
+def _lost_parents(job: CancelledDependent) -> dict[JobId, Status]:
     return {parent: Status(status) for parent, status in json.loads(job.lost_parents).items()}
 
 
-def block_again(db: Db, queues: Mapping[JobId, str]) -> None:
-    """Cancelled jobs, with their queues, wait for their parents again."""
+def revive_waiting(db: Db, queues: Mapping[JobId, str]) -> None:
+    """Make cancelled jobs, given with their queues, wait for their parents again."""
     if not queues:
         return
     values = {"ids": array(queues), "now": db.now}
-    db.run("revive_blocked", values)
+    db.run("revive_waiting", values)
     db.run("drop_history", values)
     for queue in queues.values():
         db.add_history_count(queue, Status.CANCELLED, -1)

@@ -1,6 +1,6 @@
--- name: enqueue_children
--- New jobs that wait for parents, alike but for [[id, payload, idempotency key, concurrency key, parent, flow, parents,
--- result params, number of parents, meta], …]. They get key slots when they are due.
+-- name: enqueue_dependents
+-- New jobs that wait for parents, and differ only in [[id, payload, idempotency key, concurrency key, parent, flow, parents,
+-- result params, number of parents, meta], …]. They get key slots only once they are due.
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents,
     delay_after_parents, queue, type, status, reason, sort_priority,
@@ -26,36 +26,36 @@ SELECT name, keep_completed FROM windlass_queues WHERE name IN (SELECT value FRO
 INSERT INTO windlass_dependencies (parent, child, when_ended) SELECT value ->> 0, value ->> 1, value ->> 2
 FROM json_each(:dependencies)
 
--- name: cancelled_children
--- Jobs that were cancelled because this one ended, directly or not, nearest first, with queue, key, and {parent: status} of
--- parents that have not completed and are not live. Jobs cancelled for another reason, and those below them, are left out.
+-- name: cancelled_because_of
+-- Jobs that were cancelled because this one ended, directly or not, nearest first: queue, key, and {parent: status} of the
+-- parents that ended without completing. Jobs cancelled for another reason are left out, with their dependents.
 WITH RECURSIVE down (child, parent, depth) AS (
     SELECT dependency.child, dependency.parent, 0
-    FROM windlass_dependencies AS dependency CROSS JOIN windlass_history AS gone ON gone.id = dependency.child
-    WHERE dependency.parent = :id AND gone.status = 'cancelled'
-    AND gone.reason IN ('its parent ' || dependency.parent || ' is dead', 'its parent ' || dependency.parent || ' is cancelled')
+    FROM windlass_dependencies AS dependency CROSS JOIN windlass_history AS cancelled ON cancelled.id = dependency.child
+    WHERE dependency.parent = :id AND cancelled.status = 'cancelled'
+    AND cancelled.reason IN ('its parent ' || dependency.parent || ' is dead', 'its parent ' || dependency.parent || ' is cancelled')
     UNION
     SELECT dependency.child, dependency.parent, down.depth + 1
     FROM down CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = down.child
-    CROSS JOIN windlass_history AS gone ON gone.id = dependency.child
-    WHERE gone.status = 'cancelled'
-    AND gone.reason IN ('its parent ' || dependency.parent || ' is dead', 'its parent ' || dependency.parent || ' is cancelled')
+    CROSS JOIN windlass_history AS cancelled ON cancelled.id = dependency.child
+    WHERE cancelled.status = 'cancelled'
+    AND cancelled.reason IN ('its parent ' || dependency.parent || ' is dead', 'its parent ' || dependency.parent || ' is cancelled')
 )
 SELECT child, queue, idempotency_key, (
-    SELECT json_group_object(dependency.parent, coalesce(over.status, 'dead'))
-    FROM json_each(gone.parents) AS one
-    CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = one.value AND dependency.child = gone.id
-    LEFT JOIN windlass_history AS over ON over.id = dependency.parent
+    SELECT json_group_object(dependency.parent, coalesce(finished.status, 'dead'))
+    FROM json_each(cancelled.parents) AS parent
+    CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = parent.value AND dependency.child = cancelled.id
+    LEFT JOIN windlass_history AS finished ON finished.id = dependency.parent
     WHERE NOT EXISTS (SELECT 1 FROM windlass_jobs AS live WHERE live.id = dependency.parent)
 )
-FROM down CROSS JOIN windlass_history AS gone ON gone.id = child
+FROM down CROSS JOIN windlass_history AS cancelled ON cancelled.id = child
 ORDER BY depth, child
 
 -- name: set_cancel_reasons
 UPDATE windlass_history SET reason = each.value ->> 1
 FROM json_each(:reasons) AS each WHERE windlass_history.id = each.value ->> 0
 
--- name: revive_blocked
+-- name: revive_waiting
 -- Cancelled jobs wait for their parents again, with a fresh budget and no expiry.
 INSERT INTO windlass_jobs (
     id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,

@@ -1,4 +1,4 @@
-"""ended: jobs by the moment at which they ended. Rows of the history are in that order."""
+"""ended: jobs by the moment at which they ended, which is the order of the rows in the history."""
 
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
@@ -7,11 +7,11 @@ from windlass.store.rows import to_job_end
 from windlass.store.sqlite.db import Db
 
 FIRST_STEP = 128
-"""How many rows before the end of the history the search begins."""
+"""Rows before the end of the history at which the search begins."""
 
 
 def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends:
-    """The jobs in the rows after the last one that is known to have ended before `since`."""
+    """Jobs that ended after `since`, or at it with a higher id than `after`."""
     now = db.now
     if since is None:
         return Ends(now, ())
@@ -26,7 +26,7 @@ def dead_ends(db: Db, limit: int, before: FailureKey = NEWEST) -> list[JobEnd]:
 
 
 def _last_before(db: Db, since: Micros) -> int:
-    """A row that ended before `since`, close to the last such row; 0: there may be none."""
+    """A row that ended before `since`, close to the last such row; 0 if there may be none."""
     last: int = db.rows("last_history_row")[0][0] or 0
     step = FIRST_STEP
     while (row := last - step) > 0:

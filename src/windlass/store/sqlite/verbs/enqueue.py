@@ -30,29 +30,29 @@ from windlass.store.sqlite.limits.key_queue import (
     mark_rated,
 )
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
-from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
+from windlass.store.sqlite.verbs.dependents import insert_dependents, parent_states
 from windlass.store.sqlite.verbs.enqueue_one import enqueue_one, is_plain
 
 MAX_JOBS_IN_STATEMENT = 10_000
 MAX_BYTES_IN_STATEMENT = 32_000_000
-"""Bounds the memory that one statement takes."""
+"""Bounds the memory of one statement."""
 
 _PER_TIMED_JOB = (*PER_JOB, "run_at", "delay", "expires", "expires_at", "schedule", "tick")
 _shared_timed_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _PER_TIMED_JOB))
 
 
 class QueueState(msgspec.Struct, frozen=True):
-    """The state of a queue at one priority, for an enqueue."""
+    """What an enqueue needs to know of a queue at one priority."""
 
     max_attempts: int
     timeout: Micros
     last_rank: Micros | None
-    """Of the last pending job."""
+    """The rank of the last pending job."""
     closed: bool
 
 
 class Enqueue:
-    """One call: the moment, and the state of the queues."""
+    """One call of `enqueue`: its moment, the state of the queues, and the known ids."""
 
     def __init__(self, db: Db, jobs: Sequence[NewJob]) -> None:
         self.db = db
@@ -60,7 +60,7 @@ class Enqueue:
         self.queues, self.known = _queue_states(db, jobs)
 
     def initial_state(self, job: NewJob) -> InitialState:
-        """The state of a new job; one with parents is blocked, whatever its time."""
+        """The state of a new job; a job with parents is blocked, whatever its time."""
         if job.parents:
             run_at = self.now if job.run_at is None else job.run_at
             return InitialState(Status.BLOCKED, run_at, run_at)
@@ -71,7 +71,7 @@ class Enqueue:
             raise QueueClosed(job.queue)
 
     def shared_columns(self, job: NewJob, state: InitialState) -> dict[str, Any]:
-        """The columns that jobs of one statement have in common."""
+        """The columns that all jobs of one statement share."""
         queue = self.queues[job.queue, job.priority]
         return {
             "queue": job.queue,
@@ -99,7 +99,7 @@ class Enqueue:
 
 
 def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """Insert new jobs, alike ones by one statement. Known ids are live, in history, or tombstones."""
+    """Insert new jobs, alike ones by one statement. An id is known if it is live, in history, or a tombstone."""
     if not jobs:
         return []
     if len(jobs) == 1 and is_plain(jobs[0]) and enqueue_one(db, jobs[0]):
@@ -116,7 +116,7 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
     db, conflicts = call.db, KeyConflicts(holders(call.db, key_refs(jobs).values()), jobs)
     answers: list[Enqueued] = []
     alike: dict[Any, list[NewJob]] = defaultdict(list)
-    children: list[NewJob] = []
+    dependents: list[NewJob] = []
     timed: list[tuple[NewJob, InitialState]] = []
     last, same = None, list[NewJob]()
     for job in jobs:
@@ -124,7 +124,7 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
             answers.append(Enqueued(job.id, existing=True))
             continue
         if job.idempotency_key is None and not job.parents and not job.delay and job.run_at is None:
-            # Nearly always alike: the members of a group, for example.
+            # Nearly always the same as the job before, as in a group.
             if (shared := shared_values(job)) != last:
                 call.check_open(job)
                 last, same = shared, alike[shared]
@@ -139,7 +139,7 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
         call.check_open(job)
         call.known.add(job.id)
         if job.parents:
-            children.append(job)
+            dependents.append(job)
         elif job.delay or job.run_at is not None:
             timed.append((job, state))
         else:
@@ -149,19 +149,19 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
     if timed:
         _insert_timed(call, timed)
     hold(db, conflicts.taken)
-    if children:
+    if dependents:
         existing = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
-        _insert_children(call, [with_existing_parents(job, existing) for job in children])
+        _insert_dependents(call, [with_existing_parents(job, existing) for job in dependents])
     cancel_waiting(db, conflicts.replaced)
     return answers
 
 
 def _queue_states(db: Db, jobs: Sequence[NewJob]) -> tuple[dict[tuple[str, int], QueueState], set[JobId]]:
-    """The queues of the jobs, and the ids that are known already."""
+    """The states of the queues of the jobs, and the ids that are known already."""
     wanted = list({(job.queue, job.priority) for job in jobs})
     lowest = min([job.id for job in jobs])
-    places = array([(queue, -priority) for queue, priority in wanted])
-    rows = db.rows("queue_states", {"places": places, "lowest": lowest})
+    pairs = array([(queue, -priority) for queue, priority in wanted])
+    rows = db.rows("queue_states", {"wanted": pairs, "lowest": lowest})
     states: dict[tuple[str, int], QueueState] = {}
     for (queue, priority), (attempts, timeout, closed, last_rank, _) in zip(wanted, rows, strict=True):
         if attempts is None:
@@ -174,7 +174,7 @@ def _queue_states(db: Db, jobs: Sequence[NewJob]) -> tuple[dict[tuple[str, int],
 
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
-    """Whether one statement takes all, and no two conflict: a bulk of one task without keys."""
+    """Whether one statement can insert all, and no two conflict: jobs of one task without keys or parents."""
     if jobs[0].parents or jobs[0].idempotency_key is not None:
         return False
     if len(jobs) == 1:
@@ -186,7 +186,7 @@ def _are_alike(jobs: Sequence[NewJob]) -> bool:
 
 
 def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialState]]) -> None:
-    """Due jobs with a key get a key slot or wait for the key."""
+    """Insert groups of alike jobs; due jobs with a concurrency key get a key slot, or wait for the key."""
     due = [
         (job, state.rank)
         for group, state in groups
@@ -219,7 +219,7 @@ def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], key_slots: M
 
 
 def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) -> None:
-    """Jobs with a time each, such as reminders or the ticks of many schedules."""
+    """Insert jobs that each have their own time, such as reminders or the ticks of many schedules."""
     due = [(job, state.rank) for job, state in jobs if _needs_key_slot(job, state)]
     assigned = key_slots_for_new(call.db, due)
     states = {job.id: state for job, state in jobs}
@@ -250,14 +250,14 @@ def _after_insert(db: Db, due: Sequence[tuple[NewJob, Micros]], assigned: KeySlo
     mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in assigned.key_slots})
 
 
-def _insert_children(call: Enqueue, children: Sequence[NewJob]) -> None:
-    states = parent_states(call.db, children)
-    rows = [(job, call.shared_columns(job, call.initial_state(job))) for job in children]
-    insert_children(call.db, rows, states)
+def _insert_dependents(call: Enqueue, dependents: Sequence[NewJob]) -> None:
+    states = parent_states(call.db, dependents)
+    rows = [(job, call.shared_columns(job, call.initial_state(job))) for job in dependents]
+    insert_dependents(call.db, rows, states)
 
 
 def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
-    """The jobs in parts that one statement takes."""
+    """The jobs in parts that each fit into one statement."""
     if len(jobs) == 1:
         yield jobs
         return

@@ -13,8 +13,8 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :has_key_sl
 FROM json_each(:batch)
 
 -- name: enqueue_timed
--- New jobs with a time each, alike but for [[id, payload, idempotency key, concurrency key, key slot, status, reason, rank,
--- run_at, expires_at, schedule, tick], …].
+-- New jobs that each have their own time, and differ only in [[id, payload, idempotency key, concurrency key, key slot, status,
+-- reason, rank, run_at, expires_at, schedule, tick], …].
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, key_slot, status, reason, rank, run_at, expires_at, schedule, tick,
     queue, type, sort_priority, max_attempts, created_at, updated_at, tenant, parent, flow, timeout, tags, meta,
@@ -28,18 +28,18 @@ FROM json_each(:batch)
 
 -- name: queue_states
 -- For each [[queue, sort_priority], …], in this order: the queue's default attempts and timeout (NULL: a new queue), whether it is
--- closed, and the last pending rank; and whether any stored id is as high as the lowest new one. Ids grow with time, so usually
--- none is, and then no new id can be known.
+-- closed, the last pending rank, and whether any stored id is as high as the lowest new one. If none is, which is usual because
+-- ids grow with time, no new id can be known.
 SELECT queue.max_attempts, queue.timeout, queue.closed,
     (
         SELECT rank FROM windlass_jobs INDEXED BY windlass_jobs_pending
-        WHERE queue = place.value ->> 0 AND sort_priority = place.value ->> 1 AND status = 'pending'
+        WHERE queue = wanted.value ->> 0 AND sort_priority = wanted.value ->> 1 AND status = 'pending'
         ORDER BY rank DESC LIMIT 1
     ),
     EXISTS (SELECT 1 FROM windlass_jobs WHERE id >= :lowest)
     OR EXISTS (SELECT 1 FROM windlass_history WHERE id >= :lowest)
     OR EXISTS (SELECT 1 FROM windlass_tombstones WHERE id >= :lowest)
-FROM json_each(:places) AS place LEFT JOIN windlass_queues AS queue ON queue.name = place.value ->> 0
+FROM json_each(:wanted) AS wanted LEFT JOIN windlass_queues AS queue ON queue.name = wanted.value ->> 0
 
 -- name: known_ids
 -- One statement reads all three tables, so that a job that moves between them is never missed.

@@ -1,4 +1,4 @@
-"""A lone job without keys, parents or schedule: two statements without arrays, because most enqueues are such."""
+"""Enqueue of one job without keys, parents or schedule, as most are: two statements without arrays."""
 
 from windlass.core.codec import encode
 from windlass.core.jobs.admission import expiry, initial_state
@@ -18,7 +18,7 @@ def is_plain(job: NewJob) -> bool:
 
 
 def enqueue_one(db: Db, job: NewJob) -> bool:
-    """Whether the job was stored. Nothing is done in a new or closed queue, or if its id may be known."""
+    """Store the job; returns False, and stores nothing, if its queue is new or closed, or its id may be known."""
     found = db.rows("queue_state", {"queue": job.queue, "sort_priority": -job.priority, "id": job.id})
     if not found:
         return False

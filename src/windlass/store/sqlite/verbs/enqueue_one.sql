@@ -1,6 +1,6 @@
 -- name: queue_state
--- What a lone enqueue needs of an open queue: its default attempts and timeout, whether it is fair, and the last pending rank.
--- No row for a new or closed queue, or if a stored id is as high as the new one: ids grow with time, so usually none is.
+-- What the enqueue of one job needs: the queue's default attempts and timeout, whether it is fair, and the last pending rank. No
+-- row if the queue is new or closed, or a stored id is as high as the new one, which is rare because ids grow with time.
 SELECT max_attempts, timeout, fair,
     (
         SELECT rank FROM windlass_jobs INDEXED BY windlass_jobs_pending

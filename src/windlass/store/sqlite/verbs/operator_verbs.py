@@ -1,4 +1,4 @@
-"""cancel, retry, delete, run_now, change: what operators do with jobs. A move that the status forbids is a no-op."""
+"""cancel, retry, delete, run_now, change: verbs for operators; each is a no-op if the job's status forbids it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import release, take
 from windlass.store.sqlite.limits.key_queue import KeyQueue, status_after_move
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
-from windlass.store.sqlite.verbs.dependents import block_again, restore_dependents
+from windlass.store.sqlite.verbs.dependents import revive_dependents, revive_waiting
 from windlass.store.sqlite.verbs.prune import drop
 
 
@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
     @property
     def key_queues(self) -> list[KeyQueue]:
-        """Where the job waits for its concurrency key, if it has one."""
+        """The queue and concurrency key of the job, if it has a key."""
         return [] if self.concurrency_key is None else [(self.queue, self.concurrency_key)]
 
 
@@ -46,13 +46,13 @@ def _find(db: Db, id_: JobId) -> Found | None:
 def _each(
     db: Db, ids: Sequence[JobId], versions: Versions, verb: Callable[[JobId], Transition | None]
 ) -> list[Transition | None]:
-    """The answers of a verb; jobs that have another version are left out."""
+    """Apply a verb to each job, except to jobs that have another version; returns the answers."""
     stale = drive(stale_jobs(SharedDb(db), versions)) if versions else {}
     return [stale[id_] if id_ in stale else verb(id_) for id_ in ids]
 
 
 def cancel(db: Db, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Cancel waiting jobs, all at once, so that none of them gets a key slot first; ask running ones to stop."""
+    """Ask running jobs to stop, and cancel waiting ones: all at once, so that none of them gets a freed key slot."""
     waiting: dict[JobId, str] = {}
     answers = _each(db, ids, versions, lambda id_: _cancel(db, id_, reason, waiting))
     cancel_waiting(db, waiting)
@@ -60,7 +60,7 @@ def cancel(db: Db, ids: Sequence[JobId], reason: str, versions: Versions = ANY_V
 
 
 def _cancel(db: Db, id_: JobId, reason: str, waiting: dict[JobId, str]) -> Transition | None:
-    """Adds a waiting job to `waiting`."""
+    """Ask a running job to stop; add a waiting one to `waiting`, which the caller cancels."""
     job = _find(db, id_)
     if job is None:
         return None
@@ -74,9 +74,9 @@ def _cancel(db: Db, id_: JobId, reason: str, waiting: dict[JobId, str]) -> Trans
 
 
 def retry(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Make jobs pending with a fresh budget; the attempt number goes on, the idempotency key is taken again.
+    """Make jobs pending with a fresh budget; attempt numbers continue, and idempotency keys are taken again.
 
-    Children that were cancelled because of one of them wait for it again; a job with pending parents waits for them.
+    Jobs that were cancelled because of one of these wait for it again; one with pending parents waits for those.
     """
     return _each(db, ids, versions, lambda id_: _retry(db, id_))
 
@@ -95,18 +95,18 @@ def _retry(db: Db, id_: JobId) -> Transition | None:
     if job.idempotency_key is not None and (holder := take(db, job.queue, job.idempotency_key, id_)):
         return Transition(id_, job.status, done=False, holder=holder)
     if job.pending_parents:
-        block_again(db, {id_: job.queue})
-        restore_dependents(db, id_)
+        revive_waiting(db, {id_: job.queue})
+        revive_dependents(db, id_)
         return Transition(id_, Status.BLOCKED, done=True)
     db.run("revive", {"id": id_, "now": db.now, "attempts": _all_attempts(db, id_)})
     db.run("drop_history", {"ids": array([id_])})
     db.add_history_count(job.queue, job.status, -1)
-    restore_dependents(db, id_)
+    revive_dependents(db, id_)
     return Transition(id_, status_after_move(db, id_, Status.PENDING, job.key_queues), done=True)
 
 
 def _all_attempts(db: Db, id_: JobId) -> str | None:
-    """The ended attempts, with the last one if only the job's columns have it: the next attempt overwrites those."""
+    """All ended attempts, including the last one: the job's columns have it, and the next attempt overwrites them."""
     rows = db.select(f"SELECT {FINISHED_COLUMNS} FROM windlass_history WHERE id = :id", {"id": id_})
     fields: dict[str, Any] = dict(zip(FINISHED_COLUMNS.split(", "), rows[0], strict=True))
     newest = last_attempt(fields)
@@ -129,7 +129,7 @@ def _delete(db: Db, id_: JobId) -> Transition | None:
 
 
 def run_now(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
-    """Make jobs pending, or waiting for their key, behind the others; a pending one stays where it is."""
+    """Make jobs pending, or wait for their key, behind those that wait already; a pending job keeps its rank."""
     return _each(db, ids, versions, lambda id_: _run_now(db, id_))
 
 
@@ -146,7 +146,7 @@ def _run_now(db: Db, id_: JobId) -> Transition | None:
 def change(
     db: Db, ids: Sequence[JobId], change: JobChange, versions: Versions = ANY_VERSION
 ) -> list[Transition | None]:
-    """Change jobs, each wholly or not at all; the idempotency key moves with the job to another queue."""
+    """Change jobs, each completely or not at all; the idempotency key moves with the job to another queue."""
     return _each(db, ids, versions, lambda id_: _change(db, id_, change))
 
 
@@ -173,7 +173,7 @@ def _change(db: Db, id_: JobId, wanted: JobChange) -> Transition | None:
 
 
 def _move_key(db: Db, job: Keyed, target: str) -> JobId | None:
-    """Move the idempotency key to another queue; the id of its holder there, if it has one."""
+    """Move the idempotency key to another queue; returns None, or the id of the key's holder there."""
     if job.key is not None and (holder := take(db, target, job.key, job.id)):
         return holder
     release(db, [job])

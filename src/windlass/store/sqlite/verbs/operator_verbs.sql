@@ -7,7 +7,7 @@ SELECT status, queue, idempotency_key, 1, concurrency_key, pending_parents FROM 
 UPDATE windlass_jobs SET cancel_requested = 1, reason = :reason, updated_at = :now WHERE id = :id AND status = 'running'
 
 -- name: retry_failed
--- A fresh budget and no expiry; with a key and no key slot it waits for the key.
+-- A failed job becomes pending, with a fresh budget and no expiry; with a key but no key slot, it waits for the key.
 UPDATE windlass_jobs
 SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
     reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
@@ -15,7 +15,7 @@ SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'bl
 WHERE id = :id
 
 -- name: revive
--- A finished job is live again, with a fresh budget and no expiry; with a key it waits for the key.
+-- A finished job becomes pending, with a fresh budget and no expiry; with a key, it waits for the key.
 INSERT INTO windlass_jobs (
     id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,
     requeues, snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents,
@@ -31,13 +31,13 @@ SELECT id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending
 FROM windlass_history WHERE id = :id
 
 -- name: failed_parents
--- Parents of a cancelled job that have finished without completing, or are dropped.
+-- Parents of a cancelled job that ended without completing, or are dropped.
 SELECT dependency.parent FROM windlass_history AS child, json_each(child.parents) AS parent
 CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = parent.value AND dependency.child = child.id
 WHERE child.id = :id AND NOT EXISTS (SELECT 1 FROM windlass_jobs AS live WHERE live.id = dependency.parent)
 
 -- name: run_now
--- Budget and expiry stay; with a key and no key slot it waits for the key.
+-- A delayed job becomes pending, with its budget and expiry; with a key but no key slot, it waits for the key.
 UPDATE windlass_jobs
 SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
     reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,
@@ -51,11 +51,11 @@ UNION ALL
 SELECT status, reason, run_at, 0, queue, idempotency_key, concurrency_key, NULL FROM windlass_history WHERE id = :id
 
 -- name: repair
--- Its times stay: retention counts from its end.
+-- Another payload for a dead job. Its times do not change, because retention counts from its end.
 UPDATE windlass_history SET payload = :payload WHERE id = :id
 
 -- name: change
--- A job that is rescheduled, moved or reprioritized loses what ageing added; one that gets a time loses its delay after parents.
+-- A job that gets another time, queue or priority loses what ageing added; one that gets a time loses its delay after parents.
 UPDATE windlass_jobs
 SET status = :status, reason = :reason, run_at = :run_at, rank = :rank, updated_at = :now,
     sort_priority = coalesce(

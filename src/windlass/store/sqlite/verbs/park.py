@@ -1,4 +1,4 @@
-"""park: jobs whose type no live worker knows are set aside, so that claims need not skip them."""
+"""park: set jobs aside whose type no live worker knows, so that claims need not skip them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
 from windlass.store.sqlite.liveness.workers import live_workers
 
 HEAD = 200
-"""How many jobs of each queue are checked: those behind them do not slow down claims yet."""
+"""Jobs of each queue that are checked: those behind them do not slow down claims yet."""
 MAX_PARKED = 1000
 UNPARK_BATCH = 1000
-"""Jobs that one transaction unparks: all other writers wait for it."""
+"""Jobs unparked by one transaction, for which all other writers wait."""
 MAX_UNPARK_TIME: Micros = SECOND // 2
-"""How long one call unparks: other duties wait for it."""
+"""How long one call unparks jobs; other duties wait for it."""
 
 
 def needs_parking(db: Db) -> bool:
@@ -25,7 +25,7 @@ def needs_parking(db: Db) -> bool:
 
 
 def park(db: Db) -> dict[str, int]:
-    """Park jobs of unknown types at the heads of queues: {type: jobs}. Without a live worker none is parked."""
+    """Park jobs of unknown types at the heads of queues; returns {type: jobs}. Without a live worker, parks none."""
     parked: Counter[str] = Counter()
     for queue, type_ in _unknown_types(db):
         values = {"queue": queue, "type": type_, "limit": MAX_PARKED}
@@ -44,7 +44,7 @@ def parked_types(db: Db) -> list[str]:
 
 
 def unpark(db: Db, types: Iterable[str]) -> int:
-    """Put one batch of parked jobs of these types back; returns how many."""
+    """Unpark one batch of jobs of these types; returns how many."""
     jobs = db.rows("parked", {"types": array(sorted(types)), "limit": UNPARK_BATCH})
     if jobs:
         db.run("unpark", {"ids": array([id_ for id_, _, _ in jobs]), "now": db.now})
@@ -53,7 +53,7 @@ def unpark(db: Db, types: Iterable[str]) -> int:
 
 
 async def unpark_known(access: Access) -> None:
-    """Unpark jobs of types that a live worker knows, until none is left or the time is over."""
+    """Unpark the jobs whose type a live worker knows, for at most MAX_UNPARK_TIME."""
     types = await access.read(_known_types)
     if not await access.read(lambda db: is_any_parked(db, types)):
         return
@@ -68,7 +68,7 @@ def is_any_parked(db: Db, types: Iterable[str]) -> bool:
 
 
 def _unknown_types(db: Db) -> list[tuple[str, str]]:
-    """Queues with types at their heads that no live worker knows."""
+    """Types at the heads of queues that no live worker knows, each with its queue."""
     known = _known_types(db)
     if not known:
         return []

@@ -11,7 +11,7 @@ SELECT queue FROM windlass_jobs INDEXED BY windlass_jobs_pending
 WHERE status = 'pending' AND queue > :after ORDER BY queue LIMIT 1
 
 -- name: park
--- Parked jobs give up their key slots, except in strict order.
+-- Parked jobs give up their key slots, unless their key is strict.
 UPDATE windlass_jobs SET status = 'blocked', reason = 'no worker for type', updated_at = :now,
     key_slot = CASE WHEN key_strict THEN key_slot END
 WHERE id IN (
@@ -21,13 +21,13 @@ WHERE id IN (
 )
 
 -- name: parked
--- Parked jobs of these types, and the key that each waits for again.
+-- Parked jobs of these types, and the key for which each will wait again.
 SELECT id, queue, CASE WHEN key_slot IS NULL THEN concurrency_key END FROM windlass_jobs INDEXED BY windlass_jobs_parked
 WHERE status = 'blocked' AND reason = 'no worker for type' AND type IN (SELECT value FROM json_each(:types))
 LIMIT :limit
 
 -- name: unpark
--- Pending at the old rank; with a key and no key slot they wait for the key.
+-- Parked jobs become pending at their old rank; with a key but no key slot, they wait for the key.
 UPDATE windlass_jobs
 SET status = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'blocked' ELSE 'pending' END,
     reason = CASE WHEN concurrency_key IS NOT NULL AND key_slot IS NULL THEN 'waits for its concurrency key' END,

@@ -14,9 +14,8 @@ from windlass.store.sqlite.db import Db, SharedDb, array
 
 
 def prune(db: Db, limit: int) -> list[JobId]:
-    """Drop the oldest jobs first; also old tombstones, meters, samples, key windows, documents and full
-    token buckets.
-    """
+    """Drop finished jobs, the oldest first, and tombstones, meters, samples, keys, documents and token buckets that
+    are no longer needed."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
@@ -34,7 +33,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
 
 
 def drop_unkept(db: Db, ids: Sequence[str]) -> None:
-    """Of jobs that have just finished, drop those that their queues do not keep."""
+    """Drop those of these finished jobs that their queues do not keep."""
     drop(db, [row[0] for row in db.rows("droppable", {"ids": array(ids), "now": db.now})])
 
 
@@ -43,7 +42,7 @@ def drop(db: Db, ids: Sequence[str]) -> None:
     if not ids:
         return
     values = {"ids": array(ids), "now": db.now, "tombstone": TOMBSTONE_RETENTION}
-    # Twice as many as are added: where no job is kept there are too many to wait for the coordinator.
+    # Twice as many as are added below: where no job is kept, the coordinator could not keep up.
     db.run("prune_tombstones", {"now": db.now, "limit": 2 * len(ids)})
     db.run("add_tombstones", values)
     for queue, status, jobs, pending_parents in db.rows("count_dropped", values):

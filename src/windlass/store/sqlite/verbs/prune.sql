@@ -14,7 +14,7 @@ DELETE FROM windlass_idempotency_keys WHERE (queue, hash) IN (
 )
 
 -- name: rewind_throttled
--- Jobs throttled by a token bucket that `rewind_token_buckets` resets wait for a time by that clock: make it as much earlier.
+-- Make jobs due earlier that are throttled by a token bucket in the future, by as much as `rewind_token_buckets` moves it back.
 UPDATE windlass_jobs SET run_at = run_at + :now - (
     SELECT token_bucket.at FROM windlass_token_buckets AS token_bucket
     WHERE token_bucket.queue = windlass_jobs.queue AND token_bucket.key = windlass_jobs.concurrency_key
@@ -27,17 +27,18 @@ WHERE id IN (
 )
 
 -- name: rewind_token_buckets
--- The clock was set back by more than :tolerance: these token buckets would not refill until it catches up. They keep their tokens.
+-- After the clock was set back by more than :tolerance, token buckets would not refill until it catches up: move them back to now,
+-- with their tokens.
 UPDATE windlass_token_buckets SET at = :now, full_at = :now + full_at - at WHERE at > :now + :tolerance
 
 -- name: prune_token_buckets
--- A full token bucket is the same as none.
+-- Delete full token buckets: a missing one counts as full.
 DELETE FROM windlass_token_buckets WHERE (queue, key) IN (
     SELECT queue, key FROM windlass_token_buckets WHERE full_at <= :now LIMIT :limit
 )
 
 -- name: add_tombstones
--- Ids that are dropped within a day of their end. The list of attempts has no plain completions.
+-- Tombstones for jobs that ended less than a day ago. The list of attempts does not contain plain completions.
 INSERT INTO windlass_tombstones (id, attempt, outcome, until)
 SELECT id, attempt, CASE status WHEN 'completed' THEN status ELSE attempts ->> '$[#-1].outcome' END,
     finished_at + :tombstone
@@ -51,8 +52,8 @@ WHERE id IN (SELECT value FROM json_each(:ids)) GROUP BY queue, status
 
 -- name: drop_own_dependencies
 DELETE FROM windlass_dependencies WHERE (parent, child) IN (
-    SELECT parent.value, gone.id FROM windlass_history AS gone, json_each(gone.parents) AS parent
-    WHERE gone.id IN (SELECT value FROM json_each(:ids)) AND gone.pending_parents > 0
+    SELECT parent.value, dropped.id FROM windlass_history AS dropped, json_each(dropped.parents) AS parent
+    WHERE dropped.id IN (SELECT value FROM json_each(:ids)) AND dropped.pending_parents > 0
 )
 
 -- name: drop_notes

@@ -1,4 +1,4 @@
-"""Release of dependents: each ended parent is one less to wait for; after the last one they are due."""
+"""Release of dependents: each parent that ended is one fewer to wait for; after the last one a dependent is due."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,21 +16,21 @@ class Dependent(NamedTuple):
     parent: JobId
     child: JobId
     when_ended: int
-    """Whether the child waits for the parent's end, whatever its outcome."""
+    """Whether the dependent waits for the parent's end, whatever the outcome."""
     queue: str | None
-    """None: the child has finished meanwhile."""
+    """None: the dependent has finished meanwhile."""
     key: str | None
     result: str | None
-    """JSON of [parent, result], if the child takes the result."""
+    """JSON of [parent, result], if the dependent takes the result."""
 
 
 def read_dependents(db: Db, parents: Collection[JobId]) -> list[Dependent]:
-    """The children of these jobs."""
+    """The dependents of these jobs."""
     return [Dependent(*row) for row in db.rows("dependents", {"parents": array(parents)})]
 
 
 def release(db: Db, dependents: Sequence[Dependent], finished: Mapping[JobId, Status]) -> None:
-    """These children have one parent less to wait for; `finished` are the parents."""
+    """Let each dependent wait for one parent fewer; `finished` has the statuses of the parents."""
     if not dependents:
         return
     results: dict[JobId, list[str | None]] = defaultdict(list)
@@ -38,9 +38,9 @@ def release(db: Db, dependents: Sequence[Dependent], finished: Mapping[JobId, St
         results[each.child].append(each.result)
     releases = [(child, len(found), ",".join(filter(None, found)) or None) for child, found in results.items()]
     values = {"releases": array(releases), "now": db.now}
-    db.run("release_children", values)
+    db.run("release_dependents", values)
     if not all(each.queue for each in dependents):
-        db.run("release_cancelled_children", values)
+        db.run("release_cancelled_dependents", values)
     parents = {each.parent for each in dependents}
     if completed := {id_ for id_ in parents if finished[id_] is Status.COMPLETED}:
         db.run("drop_dependencies", {"parents": array(completed)})
@@ -50,6 +50,6 @@ def release(db: Db, dependents: Sequence[Dependent], finished: Mapping[JobId, St
 
 
 def release_after_cancel(db: Db, parents: Collection[JobId]) -> None:
-    """These jobs were cancelled: release the children that wait for their end only."""
+    """Release the dependents that wait only for the end of these jobs, which were cancelled."""
     dependents = [each for each in read_dependents(db, parents) if each.when_ended]
     release(db, dependents, dict.fromkeys(parents, Status.CANCELLED))

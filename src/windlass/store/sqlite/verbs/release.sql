@@ -1,17 +1,17 @@
 -- name: dependents
--- The children of these parents, with the parent's result if they take it; one index seek for a parent without children. The
--- queue of a finished child is NULL.
+-- The dependents of these parents, with the parent's result if they take it; one index seek for a parent without dependents. The
+-- queue of a dependent that has finished is NULL.
 SELECT dependency.parent, dependency.child, dependency.when_ended, child_job.queue, child_job.concurrency_key,
-    CASE WHEN instr(coalesce(child_job.result_params, gone.result_params), dependency.parent) > 0 THEN
+    CASE WHEN instr(coalesce(child_job.result_params, finished.result_params), dependency.parent) > 0 THEN
         json_array(dependency.parent, (SELECT result FROM windlass_history AS done WHERE done.id = dependency.parent))
     END
 FROM json_each(:parents) AS parent CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = parent.value
 LEFT JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
-LEFT JOIN windlass_history AS gone ON child_job.id IS NULL AND gone.id = dependency.child
+LEFT JOIN windlass_history AS finished ON child_job.id IS NULL AND finished.id = dependency.child
 
--- name: release_children
--- [[child, ended parents, their results as [parent, result], …], …]. A child without pending parents is due, at the
--- earliest after its own delay (core/jobs/dependencies.py, due_after); with a key it waits for the key.
+-- name: release_dependents
+-- For [[dependent, number of ended parents, their results as [parent, result], …], …]. A dependent without other pending parents is
+-- due after its own delay (core/jobs/dependencies.py, due_after); with a key, it waits for the key.
 UPDATE windlass_jobs
 SET parent_results = CASE
         WHEN done.value ->> 2 IS NULL THEN parent_results
@@ -41,8 +41,8 @@ SET parent_results = CASE
     updated_at = :now
 FROM json_each(:releases) AS done WHERE windlass_jobs.id = done.value ->> 0
 
--- name: release_cancelled_children
--- Children that were cancelled meanwhile: a retry needs the results and the count.
+-- name: release_cancelled_dependents
+-- For dependents that were cancelled meanwhile: a retry needs the results and the number of pending parents.
 UPDATE windlass_history
 SET parent_results = CASE
         WHEN done.value ->> 2 IS NULL THEN parent_results
@@ -56,5 +56,5 @@ FROM json_each(:releases) AS done WHERE windlass_history.id = done.value ->> 0 A
 DELETE FROM windlass_dependencies WHERE parent IN (SELECT value FROM json_each(:parents))
 
 -- name: drop_ended_dependencies
--- Of parents that did not complete: the other dependencies outlive them, a retry needs them.
+-- For parents that did not complete: drop only what waited for their end. A retry needs the other dependencies.
 DELETE FROM windlass_dependencies WHERE parent IN (SELECT value FROM json_each(:parents)) AND when_ended

@@ -1,4 +1,4 @@
-"""settle, note: what runners report about attempts, fenced by (job, attempt)."""
+"""settle, note: record what runners report about attempts, fenced by (job, attempt)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from windlass.store.rows import add_note
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import release
 from windlass.store.sqlite.limits.key_queue import assign_free_key_slots
-from windlass.store.sqlite.verbs.dependents import parents_finished
+from windlass.store.sqlite.verbs.dependents import after_parents_ended
 from windlass.store.sqlite.verbs.prune import drop
 
 
 def settle(db: Db, settlements: Sequence[Settlement]) -> list[Settled]:
-    """Completions go as one batch per queue; if one of them is unusual, all are settled one by one."""
+    """Settle plain completions as one batch per queue; if any of these cannot be, settle all one by one."""
     plain: dict[str, list[Settlement]] = defaultdict(list)
     for settlement in settlements:
         if settlement.status is Status.COMPLETED and not settlement.keyed:
@@ -33,7 +33,7 @@ def settle(db: Db, settlements: Sequence[Settlement]) -> list[Settled]:
 
 
 def _complete(db: Db, by_queue: dict[str, list[Settlement]]) -> bool:
-    """Move all of them into history, or none: False if any is not running as it says."""
+    """Move all of these jobs into history; returns False, and moves none, if any is not running as it says."""
     db.savepoint("plain")
     for queue, settlements in by_queue.items():
         if not _complete_queue(db, queue, settlements):
@@ -57,9 +57,9 @@ def _complete_queue(db: Db, queue: str, settlements: Sequence[Settlement]) -> bo
     db.run("drop_live_batch", values)
     db.add_history_count(queue, Status.COMPLETED, len(settlements))
     assign_free_key_slots(db, {(queue, s.concurrency_key) for s in settlements if s.concurrency_key is not None})
-    parents_finished(db, dict.fromkeys(ids, Status.COMPLETED))
+    after_parents_ended(db, dict.fromkeys(ids, Status.COMPLETED))
     if values["keep"] == 0:
-        # Only the tombstones stay.
+        # The queue keeps no completed jobs: leave only their tombstones.
         drop(db, list(ids))
     return True
 
@@ -73,7 +73,7 @@ def _settle_one(db: Db, settlement: Settlement) -> Settled:
 
 
 def _already(db: Db, settlement: Settlement) -> Settled:
-    """A repeat finds its own outcome recorded; anything else is stale."""
+    """Whether a settlement is a repeat, whose outcome is recorded already; any other is stale."""
     if any(is_repeat(settlement, *row) for row in db.rows("recorded", {"id": settlement.id})):
         return Settled.ALREADY
     values = {"id": settlement.id, "attempt": settlement.attempt, "outcome": settlement.outcome}
@@ -83,7 +83,7 @@ def _already(db: Db, settlement: Settlement) -> Settled:
 
 
 def apply_ending(db: Db, job: Running, ending: Ending) -> Status:
-    """Move one running job into history, or make it wait again; returns its new status."""
+    """Move a running job into history, or make it wait again; returns its new status."""
     ending = resolve(job, ending, db.now)
     if ending.status in FINISHED:
         _finish(db, job, ending)
@@ -111,7 +111,7 @@ def _finish(db: Db, job: Running, ending: Ending) -> None:
     db.add_history_count(job.queue, ending.status, 1)
     if job.idempotency_key is not None:
         release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window)])
-    parents_finished(db, {job.id: ending.status})
+    after_parents_ended(db, {job.id: ending.status})
     if values["keep"] == 0:
         drop(db, [job.id])
 
@@ -122,7 +122,7 @@ def _retention(db: Db, queue: str, status: Status) -> Micros:
 
 
 def note(db: Db, notes: Sequence[Note]) -> None:
-    """Keep the notes of running attempts; late ones change nothing."""
+    """Store the notes of running attempts; a late note changes nothing."""
     for each in notes:
         if each.started_after is not None:
             db.run("set_started", {"id": each.id, "attempt": each.attempt, "after": each.started_after})

@@ -1,6 +1,6 @@
 -- name: complete
--- Copy one queue's completed jobs into history: [[id, attempt, started_after, result], …]. CROSS JOIN pins the order: the batch
--- drives, jobs are looked up. What is not running as the batch says is left out, which the row count shows.
+-- Copy the completed jobs of [[id, attempt, started_after, result], …], all of one queue, into history. CROSS JOIN makes SQLite go
+-- from the batch to the jobs. A job that is not running as the batch says is left out, which the row count shows.
 INSERT INTO windlass_history (
     id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
     rescues, suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
@@ -10,12 +10,12 @@ INSERT INTO windlass_history (
 )
 SELECT job.id, queue, job.type, payload, 'completed', NULL, sort_priority + aged_by, run_at, attempt, max_attempts,
     failures, crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at,
-    coalesce(claimed_at + (s.value ->> 2), started_at), :now, :now + :keep,
+    coalesce(claimed_at + (done.value ->> 2), started_at), :now, :now + :keep,
     worker, idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at,
-    cancel_requested, s.value ->> 3, NULL, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+    cancel_requested, done.value ->> 3, NULL, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
     schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
-FROM json_each(:batch) AS s CROSS JOIN windlass_jobs AS job
-ON job.id = s.value ->> 0 AND job.attempt = s.value ->> 1 AND job.status = 'running'
+FROM json_each(:batch) AS done CROSS JOIN windlass_jobs AS job
+ON job.id = done.value ->> 0 AND job.attempt = done.value ->> 1 AND job.status = 'running'
 
 -- name: drop_live_batch
 DELETE FROM windlass_jobs WHERE id IN (SELECT value ->> 0 FROM json_each(:batch))
@@ -55,7 +55,7 @@ FROM windlass_jobs WHERE id = :id
 DELETE FROM windlass_jobs WHERE id = :id
 
 -- name: requeue
--- Requeued or rescued: pending at its old rank.
+-- A requeued or rescued job becomes pending at its old rank.
 UPDATE windlass_jobs
 SET status = 'pending', reason = :reason, updated_at = :now, claimed_at = NULL, started_at = NULL,
     worker = NULL, claim = NULL, error = coalesce(:error, error), attempts = :attempts,
@@ -64,7 +64,8 @@ SET status = 'pending', reason = :reason, updated_at = :now, claimed_at = NULL, 
 WHERE id = :id
 
 -- name: reschedule
--- Failed, snoozed, or requeued with a pause: due at :run_at, at its original priority. It gives up its key slot, except in strict order.
+-- A job that failed, was snoozed, or is requeued with a pause is due at :run_at, at its original priority. It gives up its key slot,
+-- unless its key is strict.
 UPDATE windlass_jobs
 SET sort_priority = sort_priority + aged_by, aged_by = 0, status = :status, reason = :reason, run_at = :run_at,
     rank = :run_at, updated_at = :now,
