@@ -125,3 +125,40 @@ def test_a_group_with_an_id_or_results_as_a_node_is_refused(shop: Shop) -> None:
         flow.add(group([shop.double.job(1)], id="x"), name="g")
     with pytest.raises(InvalidOption, match=r"node 'g'\.jobs\[0\]: takes a result"):
         flow.add(group([shop.double.job(one.result)]), name="g")
+
+
+def test_the_results_of_a_group_without_then_are_taken_as_a_list_or_one_by_one(app: App) -> None:
+    shop = Shop(app)
+    broken = True
+
+    @app.task
+    def fragile(number: int) -> int:
+        if number == 1 and broken:
+            raise Dead("odd")
+        return number
+
+    @app.task
+    def both(listed: list[int], streamed: Results[int], plain: Any) -> list[Any]:
+        return [listed, list(streamed), plain]
+
+    with app.flow("order") as flow:
+        some = flow.add(group([fragile.job(n) for n in range(3)]), name="some")
+        flow.add(shop.add_up.job(some.result), name="sum", after=[some])  # type: ignore[arg-type]
+        flow.add(both.job(some.result, some.result, some.result), name="both")  # type: ignore[arg-type]
+    run_all(app)
+    assert shop.statuses("order") == {"some": "cancelled", "sum": "cancelled", "both": "cancelled"}
+    broken = False
+    app.flows.retry("order")
+    run_all(app)
+    assert flow.handle.node("sum").result(timeout=0) == 3
+    assert flow.handle.node("both").result(timeout=0) == [[0, 1, 2]] * 3
+    assert list(flow.handle.node(some).result(timeout=0)) == [0, 1, 2]
+    tree = app.flows.tree("order").nodes
+    assert [[edge.node for edge in node.after] for node in tree] == [[], ["some"], ["some"]]
+
+
+def test_a_map_over_the_results_of_a_group_is_refused(shop: Shop) -> None:
+    flow = shop.app.flow()
+    some = flow.add(group([shop.double.job(1)]))
+    with pytest.raises(InvalidOption, match=r"node 'm'\.over: must be node\.result, and a list"):
+        flow.map(shop.double, over=some.result, name="m")  # type: ignore[arg-type]

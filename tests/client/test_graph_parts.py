@@ -203,3 +203,21 @@ def test_the_handles_of_nodes_decode_results_by_the_annotations_of_their_tasks()
     assert (handle.node(one).result(), handle.node("one").result()) == (date(2026, 1, 3), date(2026, 1, 3))
     assert handle.node("ends").result() == date(2026, 1, 2)
     assert app.jobs.get(handle.node(each)).status is Status.COMPLETED
+
+
+def test_why_names_the_node_that_holds_a_flow_up_and_none_that_has_ended(app: App) -> None:
+    @app.task
+    def step() -> None: ...
+
+    with app.flow("order") as flow:
+        done = flow.add(step.job())
+        lost = flow.add(step.using(delay=3600).job())
+        late = flow.add(step.using(delay=3600).job())
+        last = flow.add(step.job(), after=[done, flow.add(step.job(), after=[done, late])])
+        end = flow.add(step.job(), after=[lost, late], when="ended")
+    app.jobs.cancel(lost.id)
+    run_all(app)
+    for node in (last, end):
+        (reason,) = [each for each in app.jobs.why(node.id).reasons if each.code == "awaits_parent"]
+        assert f"Its flow is at step {late.id}, which is scheduled." in reason.text
+        assert reason.do == f"to see what holds it up: windlass jobs why {late.id}"

@@ -1,11 +1,13 @@
 """Members that are retried, and groups that a second run continues: callbacks wait for them again."""
 
+from typing import Any
+
 import pytest
 
 from tests.client.test_groups import Shop
-from windlass import App, InvalidOption, Status, group
+from windlass import App, Dead, InvalidOption, Status, group
 from windlass.core.groups.ids import Role, watcher_id
-from windlass.testing import run_all
+from windlass.testing import arun_all, run_all
 
 
 @pytest.fixture
@@ -72,3 +74,37 @@ def test_a_run_that_adds_fewer_members_than_an_earlier_one_does_not_seal_the_gro
         third.add_many([shop.square.job(number) for number in range(5)])
     run_all(shop.app)
     assert shop.seen == [[0, 1, 4, 9, 16]]
+
+
+async def test_a_retry_of_a_flow_runs_no_node_again_that_completes_meanwhile(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The retry of a node restores those below it; they may complete before the flow's retry comes to them."""
+    ran: list[str] = []
+    broken = True
+
+    @app.task
+    async def step(name: str) -> None:
+        ran.append(name)
+        if name == "first" and broken:
+            raise Dead("broken")
+
+    async with app.flow("order") as flow:
+        flow.add(step.job("first"), name="first")
+        flow.add(step.job("second"), name="second", after=["first"])
+        flow.add(group([step.job("member")], then=step.job("then")), name="group", after=["second"])
+        flow.add(step.job("last"), name="last", after=["group"])
+    await arun_all(app)
+    broken = False
+    operator = (await app._ready()).operator
+    retry = operator.retry
+
+    async def retry_and_run(*given: Any) -> Any:
+        moved = await retry(*given)
+        await arun_all(app)
+        return moved
+
+    monkeypatch.setattr(operator, "retry", retry_and_run)
+    await app.flows.aretry("order")
+    assert ran == ["first", "first", "second", "member", "then", "last"]
+    assert (await app.flows.aget("order")).status is Status.COMPLETED

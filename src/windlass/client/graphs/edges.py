@@ -1,13 +1,15 @@
 """The edges of a node: what it waits for, how these must end, and the joins that decide it."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Collection, Sequence
+from typing import Any, Self, get_origin
 
 import msgspec
 
 from windlass.client.graphs.node import Node
+from windlass.client.groups.results import Results
+from windlass.client.tasks.task import TaskJob
 from windlass.core.codec import encode
-from windlass.core.graphs.ids import JOIN_TYPE, join_id
+from windlass.core.graphs.ids import JOIN_TYPE, MAX_JOINS, join_id
 from windlass.core.graphs.rules import When
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, NewJob, ResultParam
@@ -70,6 +72,25 @@ class Edges(msgspec.Struct, frozen=True):
     when: When
     data: tuple[ResultParam, ...]
     needs: Needs
+    lists: tuple[NewJob, ...] = ()
+    """The joins that read the results of groups as lists."""
+
+    def reading_lists(self, node: Node[Any], groups: Collection[JobId], job: TaskJob[Any], fresh: str) -> "Edges":
+        """With a join for each of these groups whose results the job takes otherwise than as Results."""
+        joins: dict[JobId, NewJob] = {}
+        data = list(self.data)
+        for place, (param, source) in enumerate(data):
+            hint = job.task.definition.signature.annotation(param)
+            if source not in groups or (get_origin(hint) or hint) is Results:
+                continue
+            if source not in joins:
+                id_ = join_id(node.flow, node.number, len(joins))
+                join = _join(id_, node.flow, [source], {"when": "completed"}, job.queue, fresh)
+                joins[source] = msgspec.structs.replace(join, result_params=(("results", source),))
+            data[place] = (param, joins[source].id)
+        if len(joins) + len(self.after) // MAX_DIRECT + 2 > MAX_JOINS:
+            raise InvalidOption(f"node {node.name!r}", "takes the lists of too many groups: let it take Results[T]")
+        return msgspec.structs.replace(self, data=tuple(data), lists=tuple(joins.values()))
 
 
 def single_join(flow: JobId, number: int, edges: Edges, queue: str, fresh: str) -> tuple[list[NewJob], JobId | None]:
@@ -85,7 +106,7 @@ def joined(
     flow: JobId, number: int, edges: Edges, queue: str = "default", fresh: str = ""
 ) -> tuple[list[NewJob], tuple[JobId, ...]]:
     """The joins before a node, and the parents of the node's own job."""
-    joins: list[NewJob] = []
+    joins = list(edges.lists)
 
     def join(parents: Sequence[JobId], when: When, **more: Any) -> JobId:
         id_ = join_id(flow, number, len(joins))

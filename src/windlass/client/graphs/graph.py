@@ -4,16 +4,17 @@ import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_origin
 
 import msgspec
 
 from windlass.client.graphs.edges import MAX_DATA_PARENTS, Edges, Needs, joined
-from windlass.client.graphs.group_node import group_jobs
+from windlass.client.graphs.group_node import group_jobs, returns_of
 from windlass.client.graphs.handle import FlowHandle
 from windlass.client.graphs.map import map_jobs
 from windlass.client.graphs.node import MapNode, Node, NodeResult
 from windlass.client.groups.group import Group
+from windlass.client.groups.results import Results
 from windlass.client.runtime.portal import Portal, as_list, blocking, refuse_on_loop
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.joint import check_call_connection
@@ -21,7 +22,7 @@ from windlass.client.tasks.task import Enqueuer, Task, TaskJob
 from windlass.core.codec import encode
 from windlass.core.graphs.ids import FLOW_TYPE, MAX_NODES, map_id, node_id
 from windlass.core.graphs.rules import FlowPayload, When, ends_to_meta, name_to_meta
-from windlass.core.groups.ids import Role, named_group_id, new_group_id
+from windlass.core.groups.ids import named_group_id, new_group_id
 from windlass.core.groups.rules import MIN_POLL
 from windlass.core.ids import JobId
 from windlass.core.jobs.idempotency import OnConflict
@@ -54,6 +55,8 @@ class Graph:
         """Also by the job that adds the members of a map."""
         self._maps: dict[JobId, int] = {}
         """The index in `_jobs` of the last job of each map."""
+        self._groups: set[JobId] = set()
+        """The nodes whose result is Results: groups without `then`."""
         self._jobs: list[NewJob] = []
         self._needs: list[Needs] = []
         self._handle: FlowHandle[None] | None = None
@@ -75,12 +78,14 @@ class Graph:
         """
         label = self._label(name, "group" if isinstance(job, Group) else getattr(job, "type", "job"))
         number = len(self._nodes)
-        node: Node[T] = Node(self.id, number, node_id(self.id, number), label, _returns(job))
+        node: Node[T] = Node(self.id, number, node_id(self.id, number), label, returns_of(job))
         if isinstance(job, Group):
             edges = self._edges(label, after, when, ())
             *jobs, ends = group_jobs(node, job, edges, self._fresh)
             meta = None if name is None else name_to_meta(None, name)
             self._keep(node, edges, [*jobs, msgspec.structs.replace(ends, meta=meta)])
+            if get_origin(node._returns) is Results:
+                self._groups.add(node.id)
             return node
         _check_job(job, label, self._connection)
         edges = self._edges(label, after, when, job.result_params)
@@ -105,10 +110,9 @@ class Graph:
         if not isinstance(task, Task):
             raise InvalidOption(f"node {label!r}", f"must map a task, not {type(task).__name__}")
         check_call_connection(task, f"node {label!r}", self._connection, GIVE_FLOW)
-        if not isinstance(over, NodeResult) or over.source != over.node.id:
-            raise InvalidOption(
-                f"node {label!r}.over", "must be node.result; for a list that is known use group(...)"
-            )
+        if not isinstance(over, NodeResult) or over.source in self._groups or over.source != over.node.id:
+            problem = "must be node.result, and a list; for one that is known use group(...)"
+            raise InvalidOption(f"node {label!r}.over", problem)
         number = len(self._nodes)
         members = map_id(self.id, number)
         node: MapNode[R] = MapNode(self.id, number, node_id(self.id, number), label, members, task.definition.returns)
@@ -121,6 +125,7 @@ class Graph:
         return node
 
     def _store(self, node: Node[Any], job: TaskJob[Any], edges: Edges, *, explicit: bool) -> None:
+        edges = edges.reading_lists(node, self._groups, job, self._fresh)
         joins, parents = joined(self.id, node.number, edges, job.queue, self._fresh)
         keyed: dict[str, Any] = {} if job.idempotency_key is None else {"on_conflict": OnConflict.RAISE}
         meta = name_to_meta(job.meta, node.name) if explicit else job.meta
@@ -128,6 +133,7 @@ class Graph:
             id=node.id,
             parent=self.id,
             parents=parents,
+            result_params=edges.data,
             flow=self.id,
             fresh=self._fresh,
             meta=ends_to_meta(meta) if edges.when is When.ENDED else meta,
@@ -278,12 +284,6 @@ def _nodes_in(after: Any, field: str) -> list[Any]:
         if not isinstance(each, Node | str):
             raise InvalidOption(f"{field}.after", f"must be nodes or names of nodes, not {type(each).__name__}")
     return found
-
-
-def _returns(job: object) -> Any:
-    """The type of a node's result; that of a group is the result of `then`."""
-    last = job._callbacks.get(Role.THEN) if isinstance(job, Group) else job
-    return last.task.definition.returns if isinstance(last, TaskJob) else Any
 
 
 def _check_job(job: object, label: str, connection: object) -> None:

@@ -1,6 +1,7 @@
 """A group as a node of a graph: its members wait for what the node waits for, and the node passes on its result."""
 
 from copy import copy
+from types import GenericAlias
 from typing import Any
 
 import msgspec
@@ -9,9 +10,12 @@ from windlass.client.graphs.edges import Edges, single_join
 from windlass.client.graphs.node import Node
 from windlass.client.groups.group import Group
 from windlass.client.groups.plan import queue_of
+from windlass.client.groups.results import Results
+from windlass.client.tasks.task import TaskJob
 from windlass.core.codec import encode
 from windlass.core.graphs.ids import JOIN_TYPE, map_id
 from windlass.core.graphs.rules import When
+from windlass.core.groups.ids import Role
 from windlass.core.jobs.job import DEFAULT_TIMEOUT, MAX_ATTEMPTS, MAX_PRIORITY, NewJob
 from windlass.errors import InvalidOption
 
@@ -46,3 +50,11 @@ def group_jobs(node: Node[Any], group: Group[Any], edges: Edges, fresh: str) -> 
     )
     jobs = [msgspec.structs.replace(job, fresh=fresh) for job in linked.jobs]
     return [*joins, *jobs, ends]
+
+
+def returns_of(job: object) -> Any:
+    """The type of a node's result; that of a group is the result of `then`, or else those of its members."""
+    last = job._callbacks.get(Role.THEN) if isinstance(job, Group) else job
+    if isinstance(job, Group) and last is None:
+        return GenericAlias(Results, (job._returns,))
+    return last.task.definition.returns if isinstance(last, TaskJob) else Any

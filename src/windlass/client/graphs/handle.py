@@ -1,9 +1,10 @@
 """The handle on an enqueued graph."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast, get_origin
 
 from windlass.client.graphs.node import Node
-from windlass.client.handle import CANCELLED, Handle
+from windlass.client.groups.results import Results
+from windlass.client.handle import CANCELLED, Handle, read_result
 from windlass.client.runtime.portal import blocking
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Job
@@ -11,6 +12,13 @@ from windlass.errors import InvalidOption
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class ResultsHandle(Handle[T], eq=False):
+    """The handle of a group without `then`: its result are the results of the members."""
+
+    def _result_of(self, job: Job) -> T:
+        return cast("T", Results.behind(self._home, self._returns, read_result(job, Any)))
 
 
 class FlowHandle(Handle[T], Generic[T], eq=False):
@@ -31,7 +39,9 @@ class FlowHandle(Handle[T], Generic[T], eq=False):
         name = node.name if isinstance(node, Node) else node
         if name not in (nodes := self.nodes or {}):
             raise InvalidOption("node", f"the flow has no node {name!r}")
-        return Handle(self._home, nodes[name], self.existing, (self._kinds or {}).get(name, Any))
+        kind = (self._kinds or {}).get(name, Any)
+        made = ResultsHandle if get_origin(kind) is Results else Handle
+        return made(self._home, nodes[name], self.existing, kind)
 
     async def acancel(self, reason: str = CANCELLED) -> Job:
         """Cancel the flow, like `app.flows.cancel`; returns the flow's job."""

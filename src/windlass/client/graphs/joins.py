@@ -68,7 +68,7 @@ async def _as_list(results: Results[Any]) -> list[Any]:
         raise Dead(str(error)) from error
     if (size := size_of(encode(found, "results"))) > limit:
         raise Dead(
-            f"the results together have {size:,} bytes, the limit is {limit:,}: use .results instead of .result"
+            f"the results together have {size:,} bytes, the limit is {limit:,}: take them one by one, as Results[T]"
         )
     return found
 

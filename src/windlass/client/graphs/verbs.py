@@ -17,7 +17,7 @@ from windlass.client.groups.cancelled import (
 )
 from windlass.client.groups.cancelling import cancel_job, cancel_members, is_late, late_among
 from windlass.client.groups.members import ALIVE, LOST
-from windlass.client.groups.retrying import group_payload, retry_group
+from windlass.client.groups.retrying import group_payload, retry_group, retry_lost
 from windlass.core.codec import decode_object
 from windlass.core.graphs.ids import JOIN_TYPE, map_id, node_number
 from windlass.core.graphs.rules import FlowPayload, When, ends_in_meta
@@ -189,9 +189,9 @@ async def retry_graph(store: Store, flow: Job) -> None:
             for group in [each for job in level if (each := _group_of(flow.id, job)) is not None]:
                 await _retry_node(store, group)
             for start in range(0, len(level), MAX_RETRIED):
-                await operator.retry([job.id for job in level[start : start + MAX_RETRIED]])
+                await retry_lost(operator, [job.id for job in level[start : start + MAX_RETRIED]])
     if flow.status in LOST:
-        await operator.retry([flow.id])
+        await retry_lost(operator, [flow.id])
 
 
 async def _retry_node(store: Store, group: JobId) -> None:

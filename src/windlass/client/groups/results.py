@@ -1,6 +1,6 @@
 """Results[T]: the results of a group's members, for its callback. Read page by page, in the order of the group."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
 import msgspec
@@ -155,5 +155,10 @@ class Results(Generic[T]):
             raise NotInJob
         if not isinstance(value, dict) or value.keys() | {ADDED} != {GROUP, SIZE, ADDED}:
             raise TypeError("is not a reference to the results of a group")
-        added = int(value.get(ADDED, 0))
-        return Results(link.home, str(value[GROUP]), int(value[SIZE]), *get_args(kind), added=added)
+        return Results.behind(link.home, kind, value)
+
+    @staticmethod
+    def behind(home: Home, kind: Any, reference: Mapping[str, Any]) -> "Results[Any]":
+        """The results behind a reference; `kind` is Results[T]."""
+        added = int(reference.get(ADDED, 0))
+        return Results(home, str(reference[GROUP]), int(reference[SIZE]), *get_args(kind), added=added)

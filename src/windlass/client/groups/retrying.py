@@ -1,5 +1,7 @@
 """Run the lost members of a group again, and with them the group."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from windlass.client.groups.cancelling import BATCH, own_jobs_before
@@ -32,14 +34,22 @@ async def retry_group(store: Store, payload: GroupPayload) -> None:
         await restart_time(store, group, None if payload.open else payload.size)
     async for ids in pages_of(operator, group, LOST, size=BATCH):
         await _retry_members(operator, group, ids)
-    wanted = [group, watcher_id(group, Role.ON_DEAD)]
-    own, on_dead = await operator.get(wanted)
+    own = (await operator.get([group]))[0]
     if own is not None and own.status is not Status.COMPLETED:
         # An earlier retry may have been interrupted after the group: then only `on_dead` is lost.
-        await operator.retry([each.id for each in (own, on_dead) if each is not None and each.status in LOST])
-    then = (await operator.get([callback_id(group, Role.THEN)]))[0]
-    if then is not None and then.status in LOST:  # the callback was not cancelled with the group
-        await operator.retry([then.id])
+        await retry_lost(operator, [group, watcher_id(group, Role.ON_DEAD)])
+    await retry_lost(operator, [callback_id(group, Role.THEN)])  # if it was not cancelled with the group
+
+
+async def retry_lost(operator: OperatorStore, ids: Sequence[JobId]) -> None:
+    """Retry the dead and cancelled ones of these jobs. The retry of a parent restores its dependents, so a job that
+    was lost a moment ago may run or have completed: it must not run again.
+    """
+    while ids:
+        lost = [job for job in await operator.get(ids) if job is not None and job.status in LOST]
+        versions = {job.id: job.version for job in lost}
+        moved = await operator.retry(list(versions), versions) if versions else []
+        ids = [each.id for each in moved if each is not None and each.stale]
 
 
 async def _retry_members(operator: OperatorStore, group: JobId, ids: list[JobId]) -> None:

@@ -95,9 +95,20 @@ async def cause_of(operator: OperatorStore, job: Job) -> Job | None:
 
 
 async def front_of(operator: OperatorStore, job: Job, most: int = MAX_STEPS) -> Job | None:
-    """The link that its chain waits for; None if it waits for none, or that one is more than `most` links away."""
-    front = await _last_of(operator, _waits_for, job, most)
-    return None if front is None or _waits_for(front) is not None else front
+    """The job that its chain or flow waits for; None if it waits for none, or that one is more than `most` away.
+
+    Of several parents it is the first that has not ended: the others hold nothing up.
+    """
+    front = job
+    for _ in range(most):
+        if not _waits_for_parents(front):
+            break
+        parents = await operator.get(front.parents)
+        live = next((each for each in parents if each is not None and not each.finished), None)
+        if live is None:
+            return None
+        front = live
+    return None if front is job or _waits_for_parents(front) else front
 
 
 async def held_up_by(operator: OperatorStore, job: Job) -> Job | None:
@@ -127,7 +138,5 @@ def _cancelled_by(job: Job) -> JobId | None:
     return found if found is not None and is_id(found) else None  # an operator may give a reason that reads alike
 
 
-def _waits_for(job: Job) -> JobId | None:
-    return (
-        job.parents[0] if job.parents and job.status is Status.BLOCKED and job.reason == WAITING_FOR_PARENT else None
-    )
+def _waits_for_parents(job: Job) -> bool:
+    return job.status is Status.BLOCKED and job.reason == WAITING_FOR_PARENT
