@@ -26,6 +26,12 @@ def is_named() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
+def has_hints() -> bool:
+    """Whether other processes are told at once: only if its address says so."""
+    url = os.environ[VARIABLE]
+    return parse_address(url, url).notify
+
+
 def named_yugabyte_place(folder: Path) -> str:
     """The address of what belongs to a test's folder; it is empty at first."""
     return _schemas().of(folder.resolve())
