@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers.named_yugabyte import VARIABLE
+from tests.support.servers.named_yugabyte import VARIABLE, Schemas
+from tests.support.servers.places import postgres_place
+from tests.support.steps import take_step
+from windlass.store.open import open_store
 
 ROOT = Path(__file__).parents[2]
 ASKED = """
@@ -38,3 +41,18 @@ def test_a_test_waits_for_a_hint_only_if_the_address_turns_hints_on(address: str
         check=True,
     )
     assert said.stdout.split() == ["True", str(hints), str(hints)]
+
+
+async def test_a_schema_is_for_the_next_test_unless_one_took_it_a_step_further(tmp_path: Path) -> None:
+    schemas = Schemas(f"{postgres_place(tmp_path)}?profile=yugabyte&buckets=2")
+    try:
+        first = schemas.of(tmp_path / "one")
+        schemas.give_back(tmp_path)
+        assert schemas.of(tmp_path / "two") == first
+        store = open_store(first)
+        await take_step(store, breaking=True)
+        await store.close()
+        schemas.give_back(tmp_path)
+        assert schemas.of(tmp_path / "three") != first
+    finally:
+        schemas.close()
