@@ -29,8 +29,8 @@ def test_the_tour_leaves_nothing_in_the_database_and_other_jobs_alone(stage: Sta
 @on_every_store
 def test_a_store_that_is_named_to_the_last_must_be_empty(stage: Stage) -> None:
     stage.enqueue("quick", 1)
-    separator = "&" if "?" in stage.url else "?"
-    schema = f"{separator}schema=windlass" if stage.url.startswith("postgresql:") else ""
+    unnamed = stage.url.startswith("postgresql:") and "schema=" not in stage.url
+    schema = f"{'&' if '?' in stage.url else '?'}schema=windlass" if unnamed else ""
     demo = stage.processes.start("demo", "-m", "windlass", "demo", "--store", stage.url + schema)
     assert demo.wait() == 2
     assert "has jobs in it; the demo needs an empty store" in demo.output

@@ -34,7 +34,7 @@ def without_polling(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
     Except on YugabyteDB: no message of an end is sent there.
     """
-    if "profile=yugabyte" not in stage.url:
+    if "yugabyte" not in stage.url:
         monkeypatch.setattr(
             result_waiter,
             "pause_after",

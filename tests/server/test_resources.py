@@ -4,7 +4,7 @@ import msgspec
 from openapi_spec_validator import validate
 
 from tests.server.conftest import Client, enqueue
-from windlass import App
+from windlass import App, Results
 from windlass.core.ids import new_runner_id
 from windlass.core.jobs.job import JobError
 from windlass.core.jobs.outcome import Settlement
@@ -151,6 +151,18 @@ async def test_types_show_the_schema_of_their_payload(api: Client) -> None:
     assert schema["required"] == ["user_id"]
     assert schema["properties"]["user_id"] == {"type": "integer"}
     assert schema["additionalProperties"] is False
+
+
+async def test_types_show_a_callback_that_takes_the_results_of_a_group(api: Client, app: App) -> None:
+    @app.task(type="merge")
+    def merge(sizes: Results[int], name: str = "") -> int:
+        return len(sizes)
+
+    answer = await api.get("/types")
+    assert answer.status_code == 200, answer.text
+    (schema,) = [each["schema"] for each in answer.json()["types"] if each["type"] == "merge"]
+    assert schema["properties"] == {"sizes": {"title": "Results"}, "name": {"type": "string"}}
+    assert schema["required"] == ["sizes"]
 
 
 async def test_stats_agree_with_the_client_and_have_samples_on_request(api: Client, app: App) -> None:

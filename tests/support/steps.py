@@ -19,7 +19,7 @@ from windlass.store.sqlite.store import SqliteStore
 NUMBER, NAME = 9000, "9000_tomorrow"
 _POSTGRES_TABLES = """
 SELECT relname FROM pg_class
-WHERE relnamespace = 'windlass'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
 """
 _SQLITE_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'windlass_*'"
 
@@ -31,7 +31,8 @@ async def take_step(store: Store, *, breaking: bool) -> None:
         case SqliteStore():
             await store._threads._writer.run(partial(_change_sqlite, breaking=breaking))
         case PostgresStore():
-            await asyncio.to_thread(_change_postgres, parse_address(store.address, "").dsn, breaking=breaking)
+            found = parse_address(store.address, "")
+            await asyncio.to_thread(_change_postgres, found.dsn, found.schema, breaking=breaking)
         case RedisStore():
             await bring_up(store._access, VERSION, (*STEPS, Step(NAME, _change_redis, breaking)))
         case _:
@@ -47,13 +48,13 @@ def _change_sqlite(connection: Connection, *, breaking: bool) -> None:
     )
 
 
-def _change_postgres(url: str, *, breaking: bool) -> None:
+def _change_postgres(url: str, schema: str, *, breaking: bool) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
-        for (table,) in _repeated(connection, _POSTGRES_TABLES).fetchall():
-            _repeated(connection, f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'")
-        _repeated(connection, "CREATE TABLE windlass.tomorrow (id integer)")
+        for (table,) in _repeated(connection, _POSTGRES_TABLES.format(schema=schema)).fetchall():
+            _repeated(connection, f"ALTER TABLE {schema}.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'")
+        _repeated(connection, f"CREATE TABLE {schema}.tomorrow (id integer)")
         step = f"({NUMBER}, '{NAME}', {breaking})"
-        _repeated(connection, f"INSERT INTO windlass.schema (number, name, breaking) VALUES {step}")
+        _repeated(connection, f"INSERT INTO {schema}.schema (number, name, breaking) VALUES {step}")
 
 
 def _repeated(connection: "psycopg.Connection[Any]", statement: str) -> "psycopg.Cursor[Any]":

@@ -11,7 +11,7 @@ import psycopg
 
 from tests.support.limits.faults import EVERY_TENTH_FAILS, Limits
 from tests.support.limits.places import limited_place, limited_place_without_faults
-from tests.support.servers.named_yugabyte import is_named, named_yugabyte_place
+from tests.support.servers.named_yugabyte import has_hints, is_named, named_yugabyte_place
 from tests.support.servers.places import behind_pooler, postgres_place
 from tests.support.servers.redis_places import redis_cluster_place, redis_place
 from windlass.store.clock import Clock
@@ -124,7 +124,9 @@ STORES: dict[str, Kind] = {
 }
 
 if is_named():
-    STORES["yugabyte-named"] = Kind(lambda folder, clock: open_store(named_yugabyte_place(folder), clock=clock))
+    STORES["yugabyte-named"] = Kind(
+        lambda folder, clock: open_store(named_yugabyte_place(folder), clock=clock), notifies=has_hints()
+    )
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)
 

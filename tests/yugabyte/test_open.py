@@ -82,7 +82,9 @@ async def test_a_server_that_answers_like_a_wrong_yugabytedb_is_refused_and_noth
 
 async def test_doctor_says_that_a_postgresql_is_no_yugabytedb(tmp_path: Path) -> None:
     found = await examine(postgres_place(tmp_path).replace("postgresql://", "yugabyte://", 1))
-    assert any("this is not YugabyteDB but PostgreSQL" in each.says for each in found.findings)
+    (problem,) = [each for each in found.findings if "this is not YugabyteDB but PostgreSQL" in each.says]
+    assert problem.says.endswith("write postgresql:// for a PostgreSQL")
+    assert problem.advice == "or check host and port: YugabyteDB listens on 5433"
 
 
 async def test_doctor_knows_the_profile_its_buckets_and_its_conflicts(url: str) -> None:

@@ -26,6 +26,12 @@ def is_named() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
+def has_hints() -> bool:
+    """Whether other processes are told at once: only if its address says so."""
+    url = os.environ[VARIABLE]
+    return parse_address(url, url).notify
+
+
 def named_yugabyte_place(folder: Path) -> str:
     """The address of what belongs to a test's folder; it is empty at first."""
     return _schemas().of(folder.resolve())
@@ -46,6 +52,8 @@ class Schemas:
         self._of: dict[Path, str] = {}
         self._free: list[str] = []
         self._made: list[str] = []
+        self._first_steps: list[tuple[Any, ...]] = []
+        """Of a new schema: one that a test took further is not for another."""
         self._first: dict[str, list[tuple[Any, ...]]] = {}
         """The rows of a new schema, by table."""
         self._connection = psycopg.connect(parse_address(url, url).dsn, autocommit=True)
@@ -58,7 +66,9 @@ class Schemas:
 
     def give_back(self, folder: Path) -> None:
         for each in [each for each in self._of if each.is_relative_to(folder)]:
-            self._free.append(self._of.pop(each))
+            name = self._of.pop(each)
+            if self._steps(name) == self._first_steps:
+                self._free.append(name)
 
     def close(self) -> None:
         for name in self._made:
@@ -79,6 +89,7 @@ class Schemas:
 
         with ThreadPoolExecutor() as aside:  # a test may have a loop running here
             aside.submit(asyncio.run, migrate()).result()
+        self._first_steps = self._steps(name)
         self._first = {table: self._execute(f"SELECT * FROM {name}.{table}") for table in self._tables(name)}
         return name
 
@@ -88,6 +99,9 @@ class Schemas:
             for row in self._first.get(table, []):
                 places = ", ".join(["%s"] * len(row))
                 self._execute(f"INSERT INTO {name}.{table} VALUES ({places})", *row)
+
+    def _steps(self, name: str) -> list[tuple[Any, ...]]:
+        return self._execute(f"SELECT number, name FROM {name}.schema ORDER BY number")
 
     def _tables(self, name: str) -> list[str]:
         found = self._execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", name)

@@ -92,8 +92,9 @@ class Signature:
         """The JSON Schema of its payload, with all definitions inside."""
 
         def any_of(kind: type) -> dict[str, Any]:
+            # Not empty for a type without a schema of its own, such as Results: msgspec refuses an empty one.
             schema = getattr(kind, "model_json_schema", None)
-            found: dict[str, Any] = schema() if callable(schema) else {}
+            found: dict[str, Any] = schema() if callable(schema) else {"title": kind.__name__}
             return found
 
         schema: dict[str, Any] = msgspec.json.schema(self._struct, schema_hook=any_of)

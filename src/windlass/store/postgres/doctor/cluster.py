@@ -10,6 +10,7 @@ from windlass.store.postgres.connection.requirements import is_cluster, isolatio
 from windlass.store.postgres.connection.session import Session
 
 UPGRADE = "see https://docs.yugabyte.com for upgrades; the profile needs one that is based on PostgreSQL 15"
+PORT = "or check host and port: YugabyteDB listens on 5433"
 UNEVEN = 4
 """A warning is given if a bucket has this many times its share of the jobs."""
 MIN_COUNTED = 1000
@@ -22,7 +23,7 @@ async def check_cluster(address: Address, session: Session) -> AsyncIterator[Fin
     version = str(await session.connection.fetchval("SELECT version()"))
     says = version_problem(version, named=address.cluster)
     if says is not None:
-        yield problem("cluster", says, UPGRADE if is_cluster(version) else "write postgresql:// for PostgreSQL")
+        yield problem("cluster", says, UPGRADE if is_cluster(version) else PORT)
         return
     if not is_cluster(version):
         yield note("cluster", "the YugabyteDB profile on plain PostgreSQL: for tests, and slower than without it")
