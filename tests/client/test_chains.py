@@ -178,7 +178,7 @@ def test_the_options_of_each_link_are_its_own() -> None:
     assert handle.result() == "x"
 
 
-def test_handing_in_a_chain_again_adds_nothing() -> None:
+def test_enqueueing_a_chain_again_adds_nothing() -> None:
     links = chain(nothing, note.job("x", PREVIOUS))
     first, second = links.enqueue(), links.enqueue()
     assert [each.id for each in first.links] == [each.id for each in second.links]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.chains import after, chain, end_next, enqueue_jobs, follow_on, given, reasons, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import drain, may_run, take
+from tests.support.key_queues import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, new_job, settle, status_of
 from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
@@ -41,7 +41,7 @@ async def test_a_retried_cancelled_link_revives_the_rest(store: Store) -> None:
     assert await drain(store) == ids
 
 
-async def test_a_waiting_link_that_was_called_off_waits_again_when_it_is_retried(store: Store) -> None:
+async def test_a_waiting_link_that_was_cancelled_waits_again_when_it_is_retried(store: Store) -> None:
     ids = await chain(store, 3)
     await store.operator.cancel([ids[1]], "no")
     assert await store.operator.retry([ids[1]]) == [Transition(ids[1], BLOCKED, done=True)]
@@ -49,7 +49,7 @@ async def test_a_waiting_link_that_was_called_off_waits_again_when_it_is_retried
     assert await drain(store) == ids
 
 
-async def test_a_link_that_was_called_off_finds_the_result_that_came_meanwhile(store: Store) -> None:
+async def test_a_link_that_was_cancelled_finds_the_result_that_came_meanwhile(store: Store) -> None:
     ids = await chain(store, 3)
     await store.operator.cancel([ids[1]], "no")
     await end_next(store, lambda job: completed(job, "42"))
@@ -109,7 +109,7 @@ async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
     assert (best.id, best.priority) == (ids[1], 7)
 
 
-async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
+async def test_a_link_with_a_concurrency_key_waits_for_its_key_only_when_it_is_due(
     store: Store, clock: ManualClock
 ) -> None:
     ids = await enqueue_jobs(store, follow_on([new_job(), new_job(concurrency_key="k")]))

@@ -81,7 +81,7 @@ async def test_waits_and_the_last_hour_are_in_the_census(store: Store, clock: Ma
     assert (await census_of(store, clock)).recent.meters == ()
 
 
-async def test_schedules_are_in_the_census_as_they_stand(store: Store, clock: ManualClock) -> None:
+async def test_schedules_are_in_the_census_as_they_are(store: Store, clock: ManualClock) -> None:
     await add(store, "b", every=60)
     await add(store, "a", cron="0 9 * * *")
     await store.schedules.pause("a")

@@ -70,7 +70,7 @@ def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage
     stage.close_down()
 
 
-def test_what_an_orphan_has_prefetched_is_handed_back_at_once(stage: Stage) -> None:
+def test_what_an_orphan_has_prefetched_is_requeued_at_once(stage: Stage) -> None:
     stage.enqueue("quick", 300)
     blocked = stage.enqueue("block", 2, gate="gate")
     stage.enqueue("quick", 100)

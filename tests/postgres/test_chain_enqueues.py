@@ -10,7 +10,7 @@ import pytest
 from tests.postgres.other import Other
 from tests.support.chains import after, chain, enqueue_jobs, links, statuses
 from tests.support.clock import ManualClock
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed, dead, new_job, running, settle, status_of
 from windlass.core.moments import DAY
 from windlass.core.status import Status

@@ -69,7 +69,7 @@ async def test_every_queue_is_heard_of_whichever_server_keeps_it(producer: Store
     assert server.signals.outage is None
 
 
-async def test_since_seven_only_the_server_of_the_queue_is_told(
+async def test_since_seven_only_the_server_of_the_queue_gets_the_hint(
     cluster: RedisCluster, producer: Store, server: Store
 ) -> None:
     spoken = "spublish" if is_sharded(cluster) else "publish"

@@ -35,7 +35,7 @@ limits = st.one_of(st.none(), st.integers(1, 12), st.integers(1, 10_000))
 
 
 @given(taken=st.sets(slots, max_size=30), wanted=st.lists(limits, max_size=20), written=st.booleans())
-def test_the_lowest_free_slots_go_to_the_first_in_line(
+def test_the_lowest_free_key_slots_go_to_the_first_that_wait(
     taken: set[int], wanted: list[int | None], written: bool
 ) -> None:
     """Whether those that were given are written one by one, or all of them later."""

@@ -74,7 +74,7 @@ async def test_a_queue_that_cannot_be_written_to_holds_up_no_other(store: Store,
     assert desk.listener.names == ["StoreFailed", "StoreRecovered"]
 
 
-async def test_an_unexpected_error_is_told_and_tried_again(store: Store, desk: Enqueuer) -> None:
+async def test_an_unexpected_error_is_reported_and_tried_again(store: Store, desk: Enqueuer) -> None:
     desk.jobs.errors["near"] = [RuntimeError("the handler is closed")]
     id_ = await desk.add(store, "near")
     running = asyncio.create_task(desk.settler.run())

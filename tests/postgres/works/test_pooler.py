@@ -124,9 +124,9 @@ async def test_statement_mode_is_refused_with_the_way_out(postgres: Address, tmp
     direct = migrated_url(tmp_path)
     with pgbouncer(postgres, mode="statement") as bouncer:
         store = open_store(through(bouncer.address, direct))
-        with pytest.raises(StoreUnavailable, match=r"statement pooling mode; .*pool_mode = transaction") as told:
+        with pytest.raises(StoreUnavailable, match=r"statement pooling mode; .*pool_mode = transaction") as reported:
             await store.migrate()
-        assert told.value.lasting
+        assert reported.value.lasting
         await store.close()
 
 

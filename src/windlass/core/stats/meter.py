@@ -60,7 +60,7 @@ class Histogram(msgspec.Struct, frozen=True):
         return sum(self.bins.values())
 
     def quantile(self, share: float) -> float | None:
-        """The value below which this share of them lies, to a sixteenth; None if empty."""
+        """The value below which this share of them is, to a sixteenth; None if empty."""
         wanted = min(max(1, math.ceil(share * self.count)), self.count)
         for number in sorted(self.bins):
             wanted -= self.bins[number]

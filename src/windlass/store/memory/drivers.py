@@ -231,7 +231,7 @@ def _of_asyncpg(connection: Any, asyncpg: Any) -> Caller:
 
     def ask(text: str) -> str:
         # In another thread: a loop that runs in this one must not continue in between.
-        with ThreadPoolExecutor(1) as aside:
-            return aside.submit(lambda: asyncio.run(ask_async(text))).result()
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: asyncio.run(ask_async(text))).result()
 
     return PostgresCaller(inner, connection.fetchval, ask)

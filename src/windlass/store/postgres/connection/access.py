@@ -164,13 +164,15 @@ class Access:
                 session.drop()
             if isinstance(error, UNSENT) and not session.spoken and session.leaving is None:
                 raise _Conflict(error) from error
-            told = translate(
+            translated = translate(
                 error, self.server.shown, maybe_done=session.ending, lost=self.server.address.profile.lost
             )
             if session.leaving is not None and (is_lost(error) or state_of(error) == CANCELLED):
                 cancelled = state_of(error) == CANCELLED
-                raise self.too_late(maybe_done=getattr(told, "maybe_done", False), cancelled=cancelled) from error
-            raise told from error
+                raise self.too_late(
+                    maybe_done=getattr(translated, "maybe_done", False), cancelled=cancelled
+                ) from error
+            raise translated from error
         finally:
             call.unwatch()
             pool.give(session)

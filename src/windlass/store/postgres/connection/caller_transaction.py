@@ -56,10 +56,10 @@ async def _run_on(server: Server, caller: CallerConnection, work: Callable[[Db],
             await _check_database(server, caller.driver, db)
             return await work(db)
     except Exception as error:
-        told = _error_for(error, server, caller)
-        if told is None:
+        translated = _error_for(error, server, caller)
+        if translated is None:
             raise
-        raise told from error
+        raise translated from error
 
 
 async def on_own_connection(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -79,7 +79,7 @@ def _weaknesses(fsync: str, full_pages: str, commit: str) -> list[Finding]:
         says = "fsync = off: a power cut or a crash of the machine may destroy the whole database, not just lose jobs"
         found.append(problem("durability", says, "set fsync = on and reload the server; make a new back-up"))
     if full_pages == "off":
-        says = "full_page_writes = off: a power cut may leave half-written pages, which no recovery mends"
+        says = "full_page_writes = off: a power cut may leave half-written pages, which no recovery repairs"
         advice = "set full_page_writes = on, unless the file system itself never tears a page (ZFS)"
         found.append(warning("durability", says, advice))
     if commit == "off":

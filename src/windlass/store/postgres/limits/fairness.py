@@ -234,12 +234,12 @@ async def _whole(turn: _Round, at: _At, most: int) -> list[str]:
     turn.state.ends = {
         tenant_queue: end
         for tenant_queue, end in ends.items()
-        if tenant_queue in found or not _lies_between(tenant_queue, start, turn.after, wrapped=wrapped)
+        if tenant_queue in found or not _is_between(tenant_queue, start, turn.after, wrapped=wrapped)
     }
     return listed
 
 
-def _lies_between(tenant_queue: str, start: str, last: str, *, wrapped: bool) -> bool:
+def _is_between(tenant_queue: str, start: str, last: str, *, wrapped: bool) -> bool:
     """Whether a list from `start` to `last`, or to the end without a last, covers this one."""
     if not last:
         return True

@@ -49,7 +49,7 @@ local function tenants(sort_priority, from, ending, max_count, found, places)
 end
 
 -- Whether a listing from `start` to `last`, or of all if there is no last, has come past this one.
-local function lies_between(tenant, start, last, wrapped)
+local function is_between(tenant, start, last, wrapped)
   if last == '' then return true end
   local from_start, to_last = not comes_before(tenant, start), not comes_before(last, tenant)
   if wrapped then return from_start or to_last end
@@ -75,7 +75,7 @@ local function list_tenants(sort_priority, fairness, jobs)
   local last = #listed == max_count and listed[max_count] or ''
   fairness.after = last
   for tenant in pairs(fairness.ends) do
-    if not places[tenant] and lies_between(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
+    if not places[tenant] and is_between(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
   end
   return places, numbers_by_name(listed, before_round)
 end

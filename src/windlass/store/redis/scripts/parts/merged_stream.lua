@@ -19,7 +19,7 @@ local function heapify(heap, before)
   for at = math.floor(#heap / 2), 1, -1 do sift_down(heap, at, before) end
 end
 
--- Remove the first entry; the last one takes its place and sinks.
+-- Remove the first entry; the last one takes its place and moves down.
 local function drop_first(heap, before)
   local size = #heap
   heap[1] = heap[size]
@@ -50,7 +50,7 @@ local function step(stretch, key, portion)
 end
 
 -- The first twelve bytes, read as two numbers once, usually decide.
-local function stands_before(a, b)
+local function precedes(a, b)
   if a.first ~= b.first then return a.first < b.first end
   if a.second ~= b.second then return a.second < b.second end
   return comes_before(a.rest, b.rest)
@@ -62,12 +62,12 @@ local function stream(key, heads, portion, after)
     local stretch = {head = head, from = after and '(' .. after or '[' .. head, members = {}, at = 0, more = true}
     if step(stretch, key, portion) then stretches[#stretches + 1] = stretch end
   end
-  heapify(stretches, stands_before)
+  heapify(stretches, precedes)
   return function()
     local first = stretches[1]
     if not first then return nil end
     local rest = first.rest
-    if step(first, key, portion) then sift_down(stretches, 1, stands_before) else drop_first(stretches, stands_before) end
+    if step(first, key, portion) then sift_down(stretches, 1, precedes) else drop_first(stretches, precedes) end
     return rest, first.head
   end
 end
