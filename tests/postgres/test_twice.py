@@ -50,14 +50,14 @@ async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = await running(store, idempotency_key="k")
-    contest = enqueueing._key_conflicts
+    conflicts = enqueueing._key_conflicts
 
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
 
     async def settle_first(db: Db, jobs: list[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
         await settle(store, completed(job))
-        return await contest(db, jobs)
+        return await conflicts(db, jobs)
 
     monkeypatch.setattr(enqueueing, "_existing", look_too_early)
     monkeypatch.setattr(enqueueing, "_key_conflicts", settle_first)

@@ -30,7 +30,7 @@ WIDTH = 30
 
 @flows.command("list")
 def list_flows(
-    limit: Annotated[int, typer.Option(help="How many.")] = 50,
+    limit: Annotated[int, typer.Option(help="At most this many.")] = 50,
     store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
