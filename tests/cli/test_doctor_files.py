@@ -78,7 +78,7 @@ def test_an_index_that_disagrees_with_its_table_is_found_by_the_deep_check(termi
     for _ in range(3):
         terminal.enqueue()
     database = apsw.Connection("windlass.db")
-    # Somebody writes into the schema by hand: the index goes on without what is in the table.
+    # The schema is edited by hand: the index goes on without what is in the table.
     database.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
     database.execute("PRAGMA writable_schema = 1")
     wrong = "replace(sql, '= ''running''', '= ''pending''')"

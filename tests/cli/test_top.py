@@ -105,7 +105,7 @@ def test_what_matters_most_is_there_at_any_width(width: int) -> None:
     text = "\n".join(drawn(snapshot(), width))
     for word in ("pending 7", "completed 1,234,567", "12.5 done/s", "1 worker, 3 of 10 slots busy", "default"):
         assert word in text
-    assert ID in text, "an id that is cut off is of no use to anybody"
+    assert ID in text, "an id that is cut off is of no use"
     assert "ValueError: no such" in text
     assert "2026-01-02 03:04:05 UTC" in text
 
@@ -136,7 +136,7 @@ def test_a_wide_terminal_shows_every_figure() -> None:
     ]
     cells = lines[heading + 1].split()
     assert cells[:-2] == [*("default", "7", "0", "0", "0", "0", "12.5", "1.0ms", "200ms", "40ms", "5.0s", "61s")]
-    assert (cells[-2][-9:], cells[-1]) == ("▂▃▃▄▅▆▆▇█", "▁▅█"), "what nobody sampled is blank"
+    assert (cells[-2][-9:], cells[-1]) == ("▂▃▃▄▅▆▆▇█", "▁▅█"), "what was not sampled is blank"
     assert "mail.welcome    12.5         3     200ms     40ms     5.0s      66s" in "\n".join(lines)
     assert "box     4711  3 of 10         750     4s ago  default" in "\n".join(lines)
 

@@ -217,7 +217,7 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "a list of links": (lambda: chain([nothing, note.job("x")]), "link 1", "of a list"),  # type: ignore[call-overload]
     "the same job twice": (lambda: chain(*[note.job("x")] * 2), "link 2", "same job as link 1"),
     "a parent of its own": (lambda: chain(nothing, note.using(parent=ID).job("x")), "link 2", "parent"),
-    "a key of what nobody knows": (lambda: chain(nothing, keyed), "concurrency_key", "PREVIOUS"),
+    "a key of what is unknown": (lambda: chain(nothing, keyed), "concurrency_key", "PREVIOUS"),
 }
 ID = "0198c0de-0000-7000-8000-000000000001"
 

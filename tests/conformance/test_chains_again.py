@@ -114,7 +114,7 @@ async def test_a_link_with_a_concurrency_key_waits_for_its_key_only_when_it_is_d
 ) -> None:
     ids = await enqueue_jobs(store, follow_on([new_job(), new_job(concurrency_key="k")]))
     holder = await enqueue_one(store, concurrency_key="k", type="other")
-    assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
+    assert await may_run(store, [holder]) == [holder], "a job that waits for a parent takes no key slot"
     await end_next(store, completed)
     assert await reasons(store, ids[1:]) == [WAITING_FOR_KEY]
     (job,) = await take(store, types=("other",))
@@ -165,7 +165,7 @@ async def test_a_child_of_several_waits_for_all_of_them_and_gets_what_it_takes(s
     found = await take_one(store, runner="r2")
     assert found.parent_results is not None
     assert found.parent_results.count('"1"') == found.parent_results.count('"3"') == 1
-    assert '"2"' not in found.parent_results, "what nobody takes is not passed on"
+    assert '"2"' not in found.parent_results, "a result that no dependent takes is not passed on"
 
 
 async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Store) -> None:

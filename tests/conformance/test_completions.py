@@ -153,7 +153,7 @@ async def test_what_is_not_there_may_be_watched(store: Store) -> None:
     await store.operator.counts()
     watcher = store.signals.watch_completions(reported := Reported())
     watcher.watch(missing := new_id(), "default")
-    assert await reported.of(missing), "whoever waits for it is to look"
+    assert await reported.of(missing), "its waiter is to read again"
     await watcher.close()
 
 

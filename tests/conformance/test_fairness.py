@@ -160,7 +160,7 @@ async def test_more_tenants_than_a_claim_takes_jobs_are_all_served(store: Store)
         await enqueue(store, 2, tenant=f"t{i:03}")
     runner = await new_runner(store)
     served = tenants([job for _ in range(60) for job in await runner.claim(5)])
-    assert len(served) > 200, "nobody waits for ever"
+    assert len(served) > 200, "no tenant waits for ever"
     rest = tenants([job for _ in range(60) for job in await runner.claim(5)])
     assert set((served + rest).values()) == {2}
 

@@ -72,7 +72,7 @@ async def test_a_minute_is_made_of_its_slots_shortly_after_it_is_over(store: Sto
         clock.advance(INTERVAL)
     clock.advance(LAG - 1)
     await make_up(store)
-    assert 0 not in await made(store), "somebody may still be writing down what ended in it"
+    assert 0 not in await made(store), "another runner may still be writing what ended in it"
     clock.advance(1)
     await make_up(store)
     found = {each.type: each for each in (await read(store)).meters if each.interval_start == START}
@@ -174,7 +174,7 @@ async def test_hours_are_made_up_as_long_as_there_are_minutes(store: Store, cloc
     clock.advance(2 * MINUTE)
     await make_up(store)
     hours = sorted(await made(store, HOUR))
-    assert hours == [-1, 0, 72], "of others there are only those in which somebody was there, or right after"
+    assert hours == [-1, 0, 72], "of others there are only those in which a worker was alive, or right after"
 
 
 async def test_jobs_are_counted_once_in_a_minute(store: Store, clock: ManualClock) -> None:

@@ -88,7 +88,7 @@ def test_a_drain_under_load_keeps_nothing_but_what_runs(stage: Stage) -> None:
     until(lambda: len(stage.history.starts(type="quick")) > 100, "the load flows")
     worker.send(signal.SIGTERM)
     until(lambda: answer(port, "/readyz") == 503, "the drain begins")
-    # Nobody else works here: what was claimed or prefetched must come back by itself, while the one job runs on.
+    # No other worker is here: what was claimed or prefetched must come back by itself, while the one job runs on.
     until(lambda: [job.id for job in stage.all_jobs("running")] == [blocked], "all else is requeued")
     stage.open("gate")
     assert worker.wait() == 0

@@ -164,5 +164,5 @@ def test_a_cancelled_job_wakes_up_and_is_cancelled(hooked: Hooked) -> None:
         hooked.app.jobs.cancel(id_)
     for id_ in ids:
         assert hooked.until_status(id_, "cancelled").attempt == 1
-    assert worker.runner() == runner, "nobody had to be ended for that"
+    assert worker.runner() == runner, "no runner had to be ended for that"
     hooked.close_down()

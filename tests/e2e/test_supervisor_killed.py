@@ -37,7 +37,7 @@ def test_an_orphan_whose_jobs_do_not_end_is_over_before_they_run_elsewhere(stage
     orphan = worker.runner()
     running = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 2, gate="gate")]
     stage.until_started(running)
-    # There before the kill, so that nobody takes the silence for a general one and grants a grace.
+    # There before the kill, so that the silence is not taken for an outage, which would grant a grace.
     stage.worker()
     worker.kill()
     until(lambda: all(len(stage.history.starts(id_)) == 2 for id_ in running), "they run elsewhere")

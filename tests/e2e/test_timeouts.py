@@ -192,7 +192,7 @@ def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
         assert (job.attempt, job.failures, job.crashes) == (1, 0, 0)
     said = den.job(polite)
     assert (said.status, said.progress.note if said.progress else "") == ("cancelled", "a quarter")
-    assert den.history.ends(polite), "it could not see that somebody wants it to stop"
+    assert den.history.ends(polite), "it could not see that it was asked to stop"
     assert worker.runners() == [runner]
     den.close_down()
 

@@ -25,6 +25,12 @@ NAMELESS_NUMBER = re.compile(r"\b(at most|only|after|every|for|in) so (many|long
 PERSON_IN_NAME = re.compile(
     r"(^|_)(nobodys?|somebody|whoever|whom|everybody|anybody)(_|$)|(?<!user)(?<!operator)(?<!operators)(^|_)who_"
 )
+PERSON_IN_TEXT = re.compile(
+    r"\b(whoever|who comes|who waits|whom|everybody|anybody)\b"
+    r"|(?<![\"'/:`])(?<!as )(?<!user )(?<!MAINTAINER )\b(nobody|somebody)\b(?![\"'.@:`]| else\")",
+    re.IGNORECASE,
+)
+"""Not the Unix account, and no names of jobs, tags and users in quotes."""
 ACCOUNT = {"AS_NOBODY", "NOBODY", "as_nobody"}
 """Names of the Unix account `nobody`."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -239,3 +245,14 @@ def test_no_message_comment_statement_or_page_of_the_wheel_makes_a_person_of_any
 def test_no_name_outside_the_wheel_makes_a_person_of_anything() -> None:
     wrong = {name_of(path): persons_in_names(path) for path in other_files()}
     assert {name: words for name, words in wrong.items() if words} == {}
+
+
+def test_no_comment_or_message_outside_the_wheel_makes_a_person_of_anything() -> None:
+    wrong = [
+        f"{name_of(path)}:{number}"
+        for path in other_files()
+        if path not in (Path(__file__), ROOT / "tools" / "measures.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PERSON_IN_TEXT.search(line.replace("NOBODY", ""))
+    ]
+    assert wrong == []

@@ -193,7 +193,7 @@ class Reference:
         job.runner = job.claim = None
         if status in (Status.SCHEDULED, Status.FAILED):
             job.run_at = job.rank = now + delay
-            # In strict order nobody may overtake it meanwhile.
+            # In strict order no job may overtake it meanwhile.
             job.slot = job.slot and job.strict
         self._rest(job, status, now)
 

@@ -329,7 +329,7 @@ class Lifecycle(Agreement):
 
     @rule(lapse=st.booleans())
     def rescue(self, lapse: bool) -> None:
-        # Somebody else keeps beating while all of ours fall silent: no outage, so no grace.
+        # Another runner keeps beating while all of ours fall silent: no outage, so no grace.
         if lapse:
             self.beat_elsewhere()
         rescued = self.do(self.store.leases.rescue(100))

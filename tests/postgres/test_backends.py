@@ -148,7 +148,7 @@ async def test_behind_a_pooler_the_statement_is_cancelled_too(
             with pytest.raises(StoreUnavailable, match="no answer within") as caught:
                 await store.jobs.enqueue([new_job()])
             assert not caught.value.maybe_done
-        await asyncio.to_thread(until, lambda: not server.execute(busy), "nobody waits for the lock")
+        await asyncio.to_thread(until, lambda: not server.execute(busy), "no session waits for the lock")
     await enqueue_one(store.with_timeout(20))
     assert (await store.with_timeout(20).operator.counts()).totals["pending"] == 1
     await store.close()

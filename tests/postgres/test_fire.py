@@ -89,7 +89,7 @@ async def test_a_queue_that_is_closed_while_a_job_is_on_its_way_there_gets_none_
     await add(store, "well", job={"queue": "well"}, overlap=False)
     await store.queues.declare({"shut": QueueSettings(), "well": QueueSettings()})
     clock.advance(MINUTE)
-    # It has seen that the queue is open, and waits for somebody who may have the key.
+    # It has seen that the queue is open, and waits for a transaction that may have the key.
     await other.does(HOLD_KEY, *key_ref("well", overlap_key("well")))
     task = asyncio.create_task(fire(store))
     await other.is_waited_for()

@@ -53,7 +53,7 @@ async def test_a_claim_stopped_at_the_token_bucket_keeps_others_from_starting_an
     await other.does("SELECT 1 FROM windlass.token_buckets FOR NO KEY UPDATE")
     assert await second.claim(5) == []
     clock.advance(10 * SECOND)
-    # Whoever was stopped takes what he had found, and writes the moment at which he does.
+    # The stopped claim takes what it had found, and writes the moment at which it does.
     await other.does("UPDATE windlass.token_buckets SET credit = 0, at = %s", clock.wall())
     await other.commits()
     starts += [(clock.wall(), 1)] * 3

@@ -58,7 +58,7 @@ def locked_jobs(url: str) -> Iterator[None]:
 async def until_waiting(server: Address) -> None:
     """Until a session waits for a lock."""
     await asyncio.to_thread(
-        until, lambda: server.execute(f"SELECT 1 {OURS} AND wait_event_type = 'Lock'"), "somebody waits"
+        until, lambda: server.execute(f"SELECT 1 {OURS} AND wait_event_type = 'Lock'"), "a session waits"
     )
 
 

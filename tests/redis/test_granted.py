@@ -13,7 +13,7 @@ local taken, limits, written = unpack(given, 1, 3)
 local line, slots = string.rep('a', 32), {}
 local function take(slot) redis.call('ZADD', K.key_slots, 0, line .. struct.pack('>I2', slot) .. 'id') end
 redis.call('DEL', K.key_slots)
--- Those of the neighbours count for nobody else.
+-- Those of the neighbours count for no other job.
 redis.call('ZADD', K.key_slots, 0, string.rep('a', 31) .. '9' .. struct.pack('>I2', 0) .. 'id')
 redis.call('ZADD', K.key_slots, 0, string.rep('a', 31) .. 'b' .. struct.pack('>I2', 0) .. 'id')
 for _, slot in ipairs(taken) do take(slot) end

@@ -25,7 +25,7 @@ async def two(url: str) -> AsyncIterator[tuple[Store, Store]]:
     producer, server = open_store(url), open_store(url)
     mark = server.signals.cursor()
     server.signals.subscribe(["default"])
-    assert await server.signals.wait(mark, 20), "whoever begins to listen looks once"
+    assert await server.signals.wait(mark, 20), "a new subscriber reads once"
     try:
         yield producer, server
     finally:

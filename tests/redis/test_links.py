@@ -150,7 +150,7 @@ async def test_links_find_each_other_though_the_process_that_moved_one_dies(
     store: RedisStore, clock: ManualClock, which: int, step: Step
 ) -> None:
     if which == 1 and step[0] == "notify_dependents":
-        step = ("parent_checks", step[1])  # a child asks, and has nobody to tell
+        step = ("parent_checks", step[1])  # a child asks, and has no other job to notify
     ids = await chain(store, 2)
     with dying_at(step):
         await store.operator.change([ids[which]], JobChange(queue="there"))

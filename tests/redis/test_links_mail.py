@@ -230,7 +230,7 @@ async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
                 await access._command("RESTORE", key, 0, value)
     assert await status_of(store, child.id) is BLOCKED
     await be_left_alone(store, clock)
-    assert await status_of(store, child.id) is BLOCKED, "nobody knows yet"
+    assert await status_of(store, child.id) is BLOCKED, "no server knows yet"
     clock.advance(3600 * SECOND)
     await be_left_alone(store, clock)
     assert given(await take_one(store, runner="r2", queues=("other",))) == "1"

@@ -220,7 +220,7 @@ async def test_one_look_at_the_store_serves_all_listeners(
         for _ in range(20):
             await many.enter_async_context(listening(app, served, token=token))
         assert looks == 1
-    assert not [task for task in asyncio.all_tasks() if "EventHub._" in repr(task.get_coro())], "nobody listens"
+    assert not [task for task in asyncio.all_tasks() if "EventHub._" in repr(task.get_coro())], "no task listens"
 
 
 def _listener() -> listener.Listener:

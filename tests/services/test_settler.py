@@ -159,7 +159,7 @@ async def test_a_schema_that_is_too_new_ends_the_settler(bench: Bench) -> None:
 
 async def _until(look: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not look():  # noqa: ASYNC110 - the settler tells nobody
+        while not look():  # noqa: ASYNC110 - the settler gives no signal
             await asyncio.sleep(0)
 
 

@@ -107,5 +107,5 @@ async def test_an_error_of_ours_that_does_not_pass_is_raised_in_the_end(
 
 async def _until(look: Any) -> None:
     async with asyncio.timeout(30):
-        while not look():  # noqa: ASYNC110 - the settler tells nobody of one outcome
+        while not look():  # noqa: ASYNC110 - the settler gives no signal for one outcome
             await asyncio.sleep(0.01)

@@ -118,7 +118,7 @@ async def test_apsw_is_refused_while_other_code_has_the_file_open(path: Path) ->
     with pytest.raises(ConfigError):
         await store.operator.counts()
     connection.close()
-    assert await enqueue_one(store), "what is closed is in nobody's way"
+    assert await enqueue_one(store), "what is closed is harmless"
     await store.close()
 
 

@@ -117,7 +117,7 @@ def test_two_users_of_a_group_share_a_store(shared: Path) -> None:
         f"{shared}-turn may not be opened by this user: it belongs to user {ANNA} with mode 600, this is user {BORIS}"
     )
     assert problem == reported
-    # Whoever made the locks opens them again, after a restart say, and from then on both may.
+    # The user that made the locks opens them again, after a restart say, and from then on both may.
     assert works(ANNA) == works(BORIS) == works(ANNA) == [""] * 3
 
 

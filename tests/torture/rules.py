@@ -80,7 +80,7 @@ async def _halt(yard: Yard) -> None:
         for each in await store.schedules.list():
             assert each.next_at is not None
             facts = {"next_at": to_micros(each.next_at), "missed": each.missed, "skipped": each.skipped}
-            # Paused, it may be at a tick that has come: nobody has to see to that.
+            # Paused, it may be at a tick that has come: no coordinator has to fire it.
             yard.history.write("final", name=each.name, now=0, **facts)
     finally:
         await store.close()

@@ -147,7 +147,7 @@ def test_a_rate_says_when_tokens_come() -> None:
     why = explain(around(job(), queue=queue, queue_token_bucket=empty))
     assert (why.first.code, why.first.until) == ("rate_limit", moment(40))
     assert why.earliest == moment(40)
-    assert codes(around(job(), queue=queue)) == ["next"], "a token bucket that nobody has used is full"
+    assert codes(around(job(), queue=queue)) == ["next"], "an unused token bucket is full"
 
 
 def test_a_job_that_costs_more_waits_for_more() -> None:

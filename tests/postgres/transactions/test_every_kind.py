@@ -26,7 +26,7 @@ async def test_the_job_is_there_when_the_caller_commits_and_not_before(app: App,
     await caller.commit()
     job = await app.jobs.aget(handle.id)
     assert (job.status, job.payload["number"]) == ("pending", 1)
-    assert job.max_attempts == 7, "what the code declares holds, though nobody had written it"
+    assert job.max_attempts == 7, "what the code declares holds, though it had not been written"
 
 
 async def test_nothing_is_left_when_the_caller_rolls_back(app: App, work: Any, caller: Caller) -> None:

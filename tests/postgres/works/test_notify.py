@@ -126,7 +126,7 @@ async def test_a_supervisor_hears_of_its_own_queues_only(plant: Plant) -> None:
     assert await supervisor.signals.wait(mark, 10)
     mark = supervisor.signals.cursor()
     await client.queues.pause("other", None)
-    await client.queues.resume("other")  # told of no queue by name: it concerns everybody
+    await client.queues.resume("other")  # it names no queue: it concerns every worker
     assert await supervisor.signals.wait(mark, 10)
     await supervisor.close()
     await client.close()

@@ -34,7 +34,7 @@ def _loser(life: Life, winner: str | None, times: Times, jobs: Jobs) -> Iterator
     if alone and (life.id in jobs or life.runs):
         yield life.id, f"{winner} was said to stand for it, and yet it is there"
     if winner not in times.lives or not times.lives[winner].enqueues:
-        yield life.id, f"{winner} is said to stand for it, and nobody knows that one"
+        yield life.id, f"{winner} is said to be the existing job, and is unknown"
 
 
 def _at_once(key: str, lives: list[Life], times: Times) -> Iterator[Found]:

@@ -32,7 +32,7 @@ def unexpected(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     """I2: nothing is there, or runs, that was not enqueued, and payloads are as they were sent."""
     seen = job is not None or life.runs or life.claims
     if seen and not any(each.step != "fail" for each in life.enqueues):
-        yield "nobody handed it in" if not life.enqueues else "its enqueue was refused, and yet it is there"
+        yield "it was not enqueued" if not life.enqueues else "its enqueue was refused, and yet it is there"
     yield from _refused(life)
     sent = {each.facts["payload"] for each in life.enqueues}
     for one in _seen(life):
@@ -96,7 +96,7 @@ def charged_wrongly(life: Life, job: Dumped | None, times: Times) -> Iterator[st
     killing = [fault for fault in times.faults if fault.kills]
     for attempt, outcome in reported.items():
         if outcome.startswith("crashed") and not _was_hit(life, attempt, killing):
-            yield f"attempt {attempt} was charged as {outcome!r}, and nobody had killed its process"
+            yield f"attempt {attempt} was charged as {outcome!r}, and its process was not killed"
 
 
 def held_twice(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:

@@ -71,7 +71,7 @@ def _tick_run(declared: Line, firings: list[Firing], end: Line | None) -> tuple[
     tick_run: list[Firing] = []
     at: int | None = declared["next_at"]
     while at is not None and by_place.get(at):
-        # One whose answer was lost may have been done: then somebody went on from where it led.
+        # One whose answer was lost may have been done: then another continued from where it led.
         likely = min(by_place[at], key=lambda each: (_is_part(each), each.next not in places, not each.done))
         if not likely.done and likely.next not in places:
             break
