@@ -1,4 +1,4 @@
-# Windlass: everything a newcomer needs. `make demo` and `make test` set up what they need by themselves.
+# Windlass: everything a new developer needs. `make demo` and `make test` set up what they need by themselves.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin

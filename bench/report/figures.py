@@ -80,7 +80,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Lines(msgspec.Struct, frozen=True, tag=True):
-    """A chart of a course over time or size; its y axis begins at zero."""
+    """A chart of values over time or size; its y axis begins at zero."""
 
     title: str
     x: str

@@ -24,7 +24,7 @@ KEY_OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "50 NUL in a concurrency key": ({"concurrency_key": "a\x00"}, InvalidName, "^concurrency_key: .* without NUL"),
     "50 surrogate": ({"concurrency_key": "\ud800"}, InvalidName, "^concurrency_key: is not valid Unicode"),
     "50 a number": ({"concurrency_key": 7}, InvalidName, "^concurrency_key: must be a string, not int"),
-    "62 nobody at once": ({"concurrency_key": "k", "key_limit": 0}, InvalidOption, "^key_limit: .* from 1 to 10000"),
+    "62 none at once": ({"concurrency_key": "k", "key_limit": 0}, InvalidOption, "^key_limit: .* from 1 to 10000"),
     "62 fewer than none": ({"concurrency_key": "k", "key_limit": -1}, InvalidOption, "^key_limit: .*, not -1"),
     "62 too many at once": ({"concurrency_key": "k", "key_limit": 10_001}, InvalidOption, "^key_limit: .* to 10000"),
     "62 true at once": ({"concurrency_key": "k", "key_limit": True}, InvalidOption, "^key_limit: .*, not True"),
@@ -63,7 +63,7 @@ KEY_OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     ),
     "62 a start for nothing": ({"rate_cost": 0}, InvalidOption, "^rate_cost: .* from 1 to 1000000, not 0"),
     "62 a start that pays": ({"rate_cost": -1}, InvalidOption, "^rate_cost: .*, not -1"),
-    "62 a start that nobody can pay": (
+    "62 a start that costs more than the token bucket holds": (
         {"rate_cost": 1_000_001},
         InvalidOption,
         "^rate_cost: .* to 1000000, not 1000001",

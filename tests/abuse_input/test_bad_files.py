@@ -161,7 +161,7 @@ def test_a_file_that_is_deleted_while_it_is_open_is_noticed_before_anything_is_a
             file.unlink()
     with pytest.raises(EnqueueFailed, match=r"^nothing was stored: .*jobs\.db was deleted or replaced while"):
         task.enqueue()
-    # Whoever goes on then begins with an empty file.
+    # The next process begins with an empty file.
     stored = task.enqueue()
     assert [job.id for job in app.jobs.list().items] == [stored.id]
     app.close()

@@ -7,13 +7,13 @@ import pytest
 
 from tests.abuse_input.flow import KEY_OPTIONS, KEY_WORDS, SET_WORDS, SETTINGS
 from tests.abuse_input.test_refused import app, task
-from tests.abuse_input.test_refused_commands import intake, refused
+from tests.abuse_input.test_refused_commands import enqueuer, refused
 from tests.cli.conftest import terminal
 from tests.cli.terminal import Terminal
 from windlass import App, Task
 from windlass.core.flow.queue import Queue
 
-__all__ = ["app", "intake", "task", "terminal"]
+__all__ = ["app", "enqueuer", "task", "terminal"]
 
 
 @pytest.mark.parametrize("row", KEY_OPTIONS)
@@ -61,9 +61,9 @@ def test_a_bad_setting_is_refused_on_the_command_line(terminal: Terminal, row: s
 
 
 @pytest.mark.parametrize("row", KEY_WORDS)
-def test_a_bad_option_of_a_job_is_refused_on_the_command_line(intake: Terminal, row: str) -> None:
+def test_a_bad_option_of_a_job_is_refused_on_the_command_line(enqueuer: Terminal, row: str) -> None:
     words, problem = KEY_WORDS[row]
-    refused(intake.run("enqueue", "t", "{}", *words), "^" + _literal(problem))
+    refused(enqueuer.run("enqueue", "t", "{}", *words), "^" + _literal(problem))
 
 
 def _literal(text: str) -> str:

@@ -16,7 +16,7 @@ from windlass.bench.process import BenchFailed, ChildProcess
 
 HUEY = SQLITE_PEERS[0]
 GRAPHILE = next(entry for entry in POSTGRES_PEERS if entry.node)
-HUEY_STANDING_IN = """
+FAKE_HUEY = """
 class SqliteHuey:
     def __init__(self, *names, **options):
         print(type(self).__name__, flush=True)
@@ -126,7 +126,7 @@ def test_processor_time_and_memory_of_a_tree_are_seen() -> None:
 )
 def test_huey_uses_the_store_that_is_measured(tmp_path: Path, address: str, chosen: str) -> None:
     """A stand-in for its package shows which class the script makes."""
-    (tmp_path / "huey.py").write_text(HUEY_STANDING_IN)
+    (tmp_path / "huey.py").write_text(FAKE_HUEY)
     script = Path(peers.__file__).with_name(HUEY.script)
     ran = subprocess.run(
         [sys.executable, str(script), "fill", str(tmp_path), "0"],

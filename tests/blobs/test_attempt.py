@@ -1,4 +1,4 @@
-"""A runner fetches what was put aside before the handler starts, and puts large results aside after it."""
+"""A runner fetches an offloaded payload before the handler starts, and offloads large results after it."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ def work_with(app: App, payload: str, id_: str | None = None) -> Work:
     return one_work(app, claimed(id=id_ or new_id(), payload=payload))
 
 
-def aside(large: Offload, text: str) -> tuple[str, str]:
+def offloaded(large: Offload, text: str) -> tuple[str, str]:
     """An id, and what its row holds."""
     id_ = new_id()
     return large.keep(id_, "payload", json.dumps({"text": text})), id_
@@ -59,7 +59,7 @@ def aside(large: Offload, text: str) -> tuple[str, str]:
 async def test_the_handler_and_its_context_see_the_payload_itself(app: App, large: Offload, kind: str) -> None:
     seen: list[Any] = []
     make(app, kind, lambda text, ctx: seen.extend([text, ctx.job.payload]))
-    outcome = await run(work_with(app, *aside(large, "x" * MEGABYTE)))
+    outcome = await run(work_with(app, *offloaded(large, "x" * MEGABYTE)))
     assert outcome == Done("null")
     assert seen == ["x" * MEGABYTE, {"text": "x" * MEGABYTE}]
 
@@ -71,7 +71,7 @@ async def test_where_no_thread_is_to_be_had_payload_and_result_are_moved_without
         raise RuntimeError("can't start new thread")
 
     make(app, "async", lambda text, ctx: text)
-    work = work_with(app, *aside(large, "x" * MEGABYTE))
+    work = work_with(app, *offloaded(large, "x" * MEGABYTE))
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         outcome = await run(work)
@@ -85,7 +85,7 @@ async def test_a_payload_that_cannot_be_fetched_fails_the_attempt_and_is_tried_a
     app: App, large: Offload, root: Path, kind: str, trouble: str
 ) -> None:
     make(app, kind, lambda text, ctx: pytest.fail("the handler ran"))
-    payload, id_ = aside(large, "x")
+    payload, id_ = offloaded(large, "x")
     work = work_with(app, payload, id_)
     if trouble == "missing":
         blobs(root)[0].unlink()
@@ -98,8 +98,8 @@ async def test_a_payload_that_cannot_be_fetched_fails_the_attempt_and_is_tried_a
     assert outcome.report.type == "windlass.errors.BlobUnavailable"
     for part in (id_, "its payload cannot be fetched", "expected 13 bytes with sha256"):
         assert part in outcome.report.message
-    told = {"missing": "is missing", "altered": "was altered", "no blobs": "this app has no blob store"}
-    assert told[trouble] in outcome.report.message
+    reported = {"missing": "is missing", "altered": "was altered", "no blobs": "this app has no blob store"}
+    assert reported[trouble] in outcome.report.message
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,7 +115,7 @@ async def test_text_that_only_looks_like_a_reference_does_not_fit_the_task(
 @pytest.mark.parametrize("kind", KINDS)
 async def test_another_jobs_reference_reads_nothing_of_that_job(app: App, large: Offload, kind: str) -> None:
     make(app, kind, lambda text, ctx: pytest.fail("the handler ran"))
-    payload, _ = aside(large, "secret")
+    payload, _ = offloaded(large, "secret")
     outcome = await run(work_with(app, payload))
     assert isinstance(outcome, Raised)
     assert "is missing" in outcome.report.message
@@ -123,7 +123,7 @@ async def test_another_jobs_reference_reads_nothing_of_that_job(app: App, large:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("size", "files"), [(INLINE_LIMIT, 0), (INLINE_LIMIT + 1, 1), (5 * MEGABYTE, 1)])
-async def test_a_result_that_does_not_fit_into_the_row_is_put_aside(
+async def test_a_result_that_does_not_fit_into_the_row_is_offloaded(
     app: App, large: Offload, root: Path, kind: str, size: int, files: int
 ) -> None:
     make(app, kind, lambda text, ctx: "x" * (size - 2))
@@ -137,7 +137,7 @@ async def test_a_result_that_does_not_fit_into_the_row_is_put_aside(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_result_that_cannot_be_put_aside_does_not_undo_the_work(
+async def test_a_result_that_cannot_be_offloaded_does_not_undo_the_work(
     app: App, large: Offload, root: Path, kind: str
 ) -> None:
     make(app, kind, lambda text, ctx: "x" * MEGABYTE)
@@ -160,7 +160,7 @@ async def test_a_result_beyond_the_limit_of_blobs_is_unstorable(
     assert blobs(root) == []
 
 
-async def test_a_handler_that_is_told_to_end_while_its_result_is_put_aside_has_done_its_work(
+async def test_a_handler_that_is_cancelled_while_its_result_is_offloaded_has_done_its_work(
     app: App, large: Offload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(app, "async", lambda text, ctx: "x" * MEGABYTE)
@@ -185,7 +185,7 @@ async def test_a_handler_that_is_told_to_end_while_its_result_is_put_aside_has_d
     assert "unstorable_result" in (outcome.result or "")
 
 
-async def test_a_handler_that_is_told_to_end_while_its_payload_is_fetched_never_starts(
+async def test_a_handler_that_is_cancelled_while_its_payload_is_fetched_never_starts(
     app: App, large: Offload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(app, "async", lambda text, ctx: pytest.fail("the handler ran"))
@@ -197,7 +197,7 @@ async def test_a_handler_that_is_told_to_end_while_its_payload_is_fetched_never_
         go.wait()
         return "{}"
 
-    work = work_with(app, *aside(large, "x"))
+    work = work_with(app, *offloaded(large, "x"))
     monkeypatch.setattr(Offload, "fetch", slow)
     task = asyncio.create_task(run_async(work))
     await fetching.wait()

@@ -45,7 +45,7 @@ def task(app: App) -> Task[[str], str, str]:
 
 
 def settle_large(app: App, labour: Labour, text: str) -> None:
-    """The one job returns this JSON, which is put aside as a worker does."""
+    """The one job returns this JSON, which is offloaded as a worker does."""
     offload = app.offload()
     assert offload is not None
     labour.complete(offload.keep(only_job(app).id, "result", text))

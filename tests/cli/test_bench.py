@@ -64,10 +64,10 @@ OTHERS = [("default", "pending", "not the bench's")]
 def test_all_is_measured_and_the_store_is_left_as_it_was(store: str) -> None:
     ran = _run(store, *QUICK, "--json")
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)
+    reported = json.loads(ran.stdout)
     names = ["enqueue, one by one", "enqueue, in bulk", "drain", "latency, median", "latency, p99"]
-    assert [figure["name"] for figure in told["figures"]] == names
-    assert all(figure["rounds"] == [figure["median"]] and figure["median"] > 0 for figure in told["figures"])
+    assert [figure["name"] for figure in reported["figures"]] == names
+    assert all(figure["rounds"] == [figure["median"]] and figure["median"] > 0 for figure in reported["figures"])
     assert _jobs(store) == OTHERS
 
 

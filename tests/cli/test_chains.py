@@ -70,14 +70,14 @@ def test_the_whole_chain_is_listed_from_any_link(terminal: Terminal, shop: App) 
     _chain(shop, 2)
     for id_ in ids:
         assert [job["id"] for job in terminal.ok("jobs", "list", "--chain", id_, "--json").json] == ids
-    told = terminal.ok("jobs", "list", "--chain", ids[2], "--limit", "1").out
-    assert [line[:36] for line in told.splitlines()[1:4]] == ids[1:]
-    assert "--limit goes further" in told
+    reported = terminal.ok("jobs", "list", "--chain", ids[2], "--limit", "1").out
+    assert [line[:36] for line in reported.splitlines()[1:4]] == ids[1:]
+    assert "--limit goes further" in reported
     terminal.ok("jobs", "cancel", ids[0])
     terminal.ok("jobs", "delete", ids[0])
-    told = terminal.ok("jobs", "show", ids[1]).out
-    assert _facts(told)["comes after"] == f"{ids[0]}, which is not kept any more"
-    assert _facts(told)["chain"].startswith("link 1 of 3 that were found")
+    reported = terminal.ok("jobs", "show", ids[1]).out
+    assert _facts(reported)["comes after"] == f"{ids[0]}, which is not kept any more"
+    assert _facts(reported)["chain"].startswith("link 1 of 3 that were found")
 
 
 def test_filters_are_refused_beside_a_chain(terminal: Terminal, shop: App) -> None:

@@ -36,7 +36,7 @@ def test_run_lets_a_job_run_now(terminal: Terminal) -> None:
     assert (refused.code, refused.err) == (1, f"error: cannot run job {id_}: it is cancelled\n")
 
 
-def test_change_says_how_the_job_stands_now(terminal: Terminal) -> None:
+def test_change_shows_the_job_as_it_is_now(terminal: Terminal) -> None:
     id_ = terminal.enqueue("t", "{}")
     words = ["--priority", "5", "--delay", "1h", "--payload", '{"n": 1}', "--queue", "mail"]
     said = terminal.ok("jobs", "change", id_, *words).out

@@ -84,7 +84,7 @@ def test_an_index_that_disagrees_with_its_table_is_found_by_the_deep_check(termi
     for _ in range(3):
         terminal.enqueue()
     database = apsw.Connection("windlass.db")
-    # Somebody writes into the schema by hand: the index goes on without what is in the table.
+    # The schema is edited by hand: the index goes on without what is in the table.
     database.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
     database.execute("PRAGMA writable_schema = 1")
     wrong = "replace(sql, '= ''running''', '= ''pending''')"
@@ -109,7 +109,7 @@ def test_a_database_that_another_program_took_out_of_wal_mode_is_a_warning(termi
     (terminal.folder / "windlass.db-journal").unlink()
 
 
-def test_several_names_of_one_file_are_told(terminal: Terminal) -> None:
+def test_several_names_of_one_file_are_reported(terminal: Terminal) -> None:
     (terminal.folder / "soft.db").symlink_to("windlass.db")
     ran = terminal.ok("doctor", "--json", "--store", "sqlite:///soft.db")
     assert "soft.db is a symbolic link to" in says(ran, "note")
@@ -117,7 +117,7 @@ def test_several_names_of_one_file_are_told(terminal: Terminal) -> None:
     assert "has 2 names (hard links)" in says(terminal.run("doctor", "--json"), "problem")
 
 
-def test_a_file_that_is_mounted_by_itself_is_told(terminal: Terminal) -> None:
+def test_a_file_that_is_mounted_by_itself_is_reported(terminal: Terminal) -> None:
     if not may_mount():
         pytest.skip("only root may mount")
     (terminal.folder / "mounted.db").touch()
@@ -177,8 +177,8 @@ def test_a_user_who_may_do_everything_has_no_problem(open_folder: Path) -> None:
 
 def test_a_file_that_may_not_be_read_is_said_with_its_owner(open_folder: Path) -> None:
     (open_folder / "windlass.db").chmod(0o600)
-    (told,) = as_other(open_folder).values()
-    assert "windlass.db may not be read; it belongs to user 0 with mode 600, this is user 65534" in told
+    (reported,) = as_other(open_folder).values()
+    assert "windlass.db may not be read; it belongs to user 0 with mode 600, this is user 65534" in reported
 
 
 def test_a_file_a_companion_and_a_folder_that_may_not_be_written_are_all_said(open_folder: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_folder_that_may_not_be_entered_is_said(open_folder: Path) -> None:
 # The log.
 
 
-def test_a_log_that_a_reader_holds_back_is_told_with_the_reader(terminal: Terminal) -> None:
+def test_a_log_that_a_reader_holds_back_is_reported_with_the_reader(terminal: Terminal) -> None:
     path = terminal.folder / "windlass.db"
     reader, writer = apsw.Connection(str(path)), apsw.Connection(str(path))
     reader.execute("BEGIN")
@@ -278,6 +278,6 @@ def test_an_affected_sqlite_in_python_itself_is_only_a_note() -> None:
 
 
 @pytest.mark.parametrize(("stdlib", "level"), [("3.40.1", Level.WARNING), ("3.51.3", Level.OK)])
-def test_an_address_that_uses_the_sqlite_of_python_is_told_about_that_one(stdlib: str, level: str) -> None:
+def test_an_address_that_uses_the_sqlite_of_python_is_checked_with_that_one(stdlib: str, level: str) -> None:
     (ours,) = check_versions(Driver.SQLITE3, stdlib=stdlib)
     assert (ours.level, f"driver=sqlite3 uses SQLite {stdlib}" in ours.says) == (level, True)

@@ -59,9 +59,9 @@ def test_a_flow_is_cancelled_and_retried(terminal: Terminal, shop: App, address:
 
 def test_why_of_a_lost_flow_leads_to_what_was_lost(terminal: Terminal, shop: App, address: str) -> None:
     flow = shop.flows.get("import-7")
-    told = terminal.ok("jobs", "why", flow.id, "--store", address).out
-    assert "is dead (index 0)" in told
-    assert f"windlass flows retry {flow.id}" in told
+    reported = terminal.ok("jobs", "why", flow.id, "--store", address).out
+    assert "is dead (index 0)" in reported
+    assert f"windlass flows retry {flow.id}" in reported
 
 
 def test_a_part_of_the_id_of_a_flow_is_enough(terminal: Terminal, shop: App, address: str) -> None:

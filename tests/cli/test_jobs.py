@@ -110,9 +110,9 @@ def test_dead_list_says_why(terminal: Terminal) -> None:
     assert terminal.ok("dead", "list").out == f"No dead jobs in sqlite:///{terminal.folder}/windlass.db.\n"
     (id_,) = kill(terminal)
     assert [job["id"] for job in terminal.ok("dead", "list", "--json").json] == [id_]
-    told = terminal.ok("dead", "list").out
-    assert told.count("hopeless") == 1
-    assert told.endswith("\n\nwindlass jobs show ID has the traceback\n")
+    reported = terminal.ok("dead", "list").out
+    assert reported.count("hopeless") == 1
+    assert reported.endswith("\n\nwindlass jobs show ID has the traceback\n")
 
 
 def test_dead_retry_revives_those_that_are_named(terminal: Terminal) -> None:

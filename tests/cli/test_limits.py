@@ -38,7 +38,7 @@ def test_what_the_code_declares_is_shown(shop: Terminal) -> None:
     assert set(map(str, queue["changed"].values())) == {"None", "{}"}
 
 
-def test_what_an_operator_set_stands_beside_what_the_code_says(shop: Terminal) -> None:
+def test_what_an_operator_set_is_kept_beside_what_the_code_says(shop: Terminal) -> None:
     words = ["--max-concurrency", "4", "--rate", "none", "--no-fair", "--weight", "other=0.5", "--weight", "b=3"]
     said = shop.ok("queues", "set", "images", *words, "--ageing", "10m").out
     assert said.splitlines() == [

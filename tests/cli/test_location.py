@@ -92,7 +92,7 @@ def test_a_flag_wins_over_variables_that_are_empty(terminal: Terminal, monkeypat
     assert terminal.ok("stats", "--store", "sqlite:///windlass.db").code == 0
 
 
-def test_a_worker_is_told_of_an_empty_variable_without_a_traceback(tmp_path: Path) -> None:
+def test_a_worker_refuses_an_empty_variable_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(DEFAULT)
     for words in (["worker", "shop:app", "--until-empty"], ["enqueue", "work", "--app", "shop:app"]):
         ran = process(tmp_path, *words, WINDLASS_STORE="")
@@ -133,21 +133,21 @@ def test_the_app_wins_over_the_variable(empty: Terminal, monkeypatch: pytest.Mon
 def test_the_doctor_says_which_store_it_is_and_what_named_it(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told(*words: str) -> tuple[str, str]:
+    def reported(*words: str) -> tuple[str, str]:
         ran = terminal.run("doctor", "--json", *words)
         return ran.json["store"].rpartition("/")[2], ran.json["found_by"]
 
     folder = terminal.folder
-    assert told() == ("windlass.db", "the default: nothing names a store")
+    assert reported() == ("windlass.db", "the default: nothing names a store")
     (folder / "pyproject.toml").write_text("[tool.windlass]\nstore = 'sqlite:///project.db'\n")
-    assert told() == ("project.db", f"named by store in {folder}/pyproject.toml")
+    assert reported() == ("project.db", f"named by store in {folder}/pyproject.toml")
     (folder / "windlass.toml").write_text("store = 'sqlite:///own.db'\n")
-    assert told() == ("own.db", f"named by store in {folder}/windlass.toml")
+    assert reported() == ("own.db", f"named by store in {folder}/windlass.toml")
     monkeypatch.setenv("WINDLASS_STORE", "sqlite:///variable.db")
-    assert told() == ("variable.db", "named by WINDLASS_STORE")
+    assert reported() == ("variable.db", "named by WINDLASS_STORE")
     (folder / "examined_shop.py").write_text(NAMED)
-    assert told("--app", "examined_shop:app") == ("shop.db", "named by examined_shop:app")
-    assert told("--store", "sqlite:///flag.db") == ("flag.db", "named by --store")
+    assert reported("--app", "examined_shop:app") == ("shop.db", "named by examined_shop:app")
+    assert reported("--store", "sqlite:///flag.db") == ("flag.db", "named by --store")
     shown = terminal.run("doctor", "--store", "sqlite:///windlass.db").out.splitlines()[0]
     assert shown.endswith("/windlass.db (named by --store)")
 

@@ -43,11 +43,11 @@ def shop(terminal: Terminal) -> Iterator[tuple[str, str]]:
 
 
 def test_without_any_there_is_a_sentence(terminal: Terminal) -> None:
-    told = terminal.ok("schedules", "list").out
-    assert told.startswith(
+    reported = terminal.ok("schedules", "list").out
+    assert reported.startswith(
         f"No schedules in sqlite:///{terminal.folder}/windlass.db. Declare one in code, @app.schedule("
     )
-    assert told.endswith("or make one now: windlass schedules add NAME TYPE --cron '0 9 * * *'\n")
+    assert reported.endswith("or make one now: windlass schedules add NAME TYPE --cron '0 9 * * *'\n")
 
 
 @pytest.mark.usefixtures("here")
@@ -65,14 +65,14 @@ def test_the_list_has_the_next_run_in_words_in_its_zone_and_here(terminal: Termi
     assert [f"{year + n}-01-01 00:30 JST, here" in shown for n in range(6)] == [True] * 5 + [False]
 
 
-def test_what_the_code_says_and_what_an_operator_said_stand_side_by_side(
+def test_what_the_code_says_and_what_an_operator_said_are_kept_side_by_side(
     terminal: Terminal, shop: tuple[str, str]
 ) -> None:
     terminal.ok("schedules", "set", "report", "--every", "2h", "--no-overlap", *shop)
     listed = terminal.ok("schedules", "list").out
     assert "Every 2h: report in default; of missed runs the last is made up; no overlap" in listed
-    told = "Set by an operator: every (the code says at 09:00 on Monday through Friday (Europe/Berlin)), overlap"
-    assert told in listed
+    reported = "Set by an operator: every (the code says at 09:00 on Monday through Friday (Europe/Berlin)), overlap"
+    assert reported in listed
     found = terminal.ok("schedules", "list", "--json").json[0]
     assert (found["every"], found["cron"], found["overlap"]) == (7200, None, False)
     assert (found["declared"]["cron"], found["changed"]["every"]) == ("0 9 * * 1-5", 7200)
@@ -111,9 +111,9 @@ def test_one_that_was_edited_by_hand_is_shown_as_broken(terminal: Terminal) -> N
     terminal.ok("schedules", "add", "s", "t", "--every", "5m")
     with apsw.Connection("windlass.db") as connection:
         connection.execute("UPDATE windlass_schedules SET changed = 'rubbish'")
-    told = "broken: schedule: needs its times"
-    assert told in terminal.ok("schedules", "list").out
-    assert told in terminal.ok("schedules", "show", "s").out
+    reported = "broken: schedule: needs its times"
+    assert reported in terminal.ok("schedules", "list").out
+    assert reported in terminal.ok("schedules", "show", "s").out
     assert terminal.ok("schedules", "list", "--json").json[0]["problem"].startswith("schedule: needs its times")
 
 
@@ -172,7 +172,7 @@ def test_under_an_expression_the_place_is_marked_that_is_wrong(terminal: Termina
     assert marks == f"       {mark}"
 
 
-def test_one_whose_time_is_over_is_told_to_be_overdue_and_its_last_job_is_shown(terminal: Terminal) -> None:
+def test_a_schedule_whose_time_is_over_is_shown_as_overdue_with_its_last_job(terminal: Terminal) -> None:
     terminal.ok("schedules", "add", "s", "t", "--every", "5m")
     job = terminal.ok("schedules", "run", "s").out.strip()
     with apsw.Connection("windlass.db") as connection:

@@ -62,7 +62,7 @@ def rows(out: str) -> dict[str, str]:
     return {line.split()[0]: line for line in out.splitlines()[1:-1]}
 
 
-def test_a_course_has_a_line_for_each_queue_and_one_for_all(gone: Terminal) -> None:
+def test_a_timeline_has_a_line_for_each_queue_and_one_for_all(gone: Terminal) -> None:
     heading, *_, foot = (out := gone.ok("stats", "--since", "6h").out).splitlines()
     assert heading.split()[:4] == ["queue", "done", "failures", "done/s"]
     found = rows(out)
@@ -74,15 +74,15 @@ def test_a_course_has_a_line_for_each_queue_and_one_for_all(gone: Terminal) -> N
 
 def test_what_was_not_sampled_is_a_blank_between_bars(gone: Terminal) -> None:
     line = rows(gone.ok("stats", "--since", "6h").out)["mail"]
-    before, gap, after = (course := line[-40:]).rstrip().partition("   ")
-    assert set(before) <= set("▇█▆"), course
+    before, gap, after = (timeline := line[-40:]).rstrip().partition("   ")
+    assert set(before) <= set("▇█▆"), timeline
     assert gap
-    assert set(after.strip()) <= set("▁▂▃▄▅▆▇█"), course
+    assert set(after.strip()) <= set("▁▂▃▄▅▆▇█"), timeline
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 150, 200])
 @pytest.mark.parametrize("by", ["queue", "type"])
-def test_a_course_fits_its_terminal(gone: Terminal, monkeypatch: pytest.MonkeyPatch, width: int, by: str) -> None:
+def test_a_timeline_fits_its_terminal(gone: Terminal, monkeypatch: pytest.MonkeyPatch, width: int, by: str) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     lines = gone.ok("stats", "--since", "6h", "--by", by).out.splitlines()
     assert max(map(len, lines)) <= width
@@ -102,13 +102,13 @@ def test_types_and_only_one_of_them(gone: Terminal) -> None:
 def test_a_program_gets_every_point_and_the_counts(gone: Terminal) -> None:
     found = gone.ok("stats", "--since", "6h", "--json").json
     assert found["queues"]["mail"]["pending"] == found["totals"]["pending"] == 7
-    course = found["course"]
-    assert (course["by"], course["seconds"], len(course["all"]["points"])) == ("queue", 60, 360)
-    mail = course["series"]["mail"]
+    timeline = found["timeline"]
+    assert (timeline["by"], timeline["seconds"], len(timeline["all"]["points"])) == ("queue", 60, 360)
+    mail = timeline["series"]["mail"]
     assert None in mail["points"]
     assert sum(point["completed"] for point in mail["points"] if point) == mail["whole"]["completed"]
     assert mail["whole"]["max_jobs"] == {"pending": 7}
-    hours = gone.ok("stats", "--since", "7d", "--json").json["course"]
+    hours = gone.ok("stats", "--since", "7d", "--json").json["timeline"]
     assert (hours["seconds"], len(hours["all"]["points"])) == (3600, 168)
 
 
@@ -148,11 +148,11 @@ def test_what_has_no_name_is_called_the_others(capsys: pytest.CaptureFixture[str
     point = Point(at=at, completed=5, failures=0, per_second=1, wait=times, run=times)
     line = Series(whole=point, points=(point,))
     lines = {"": line, "t": line}
-    course = Timeline(since=at, until=to_datetime(2 * HOUR), seconds=60, by="type", series=lines, all=line)
-    print_timeline(course, "1h", Console(width=100))
+    timeline = Timeline(since=at, until=to_datetime(2 * HOUR), seconds=60, by="type", series=lines, all=line)
+    print_timeline(timeline, "1h", Console(width=100))
     names = [each.split()[0] for each in capsys.readouterr().out.splitlines()]
     assert names[:4] == ["type", OTHERS, "t", "all"]
-    print_timeline(replace(course, series={}), "1h", Console(width=100))
+    print_timeline(replace(timeline, series={}), "1h", Console(width=100))
     assert capsys.readouterr().out.startswith("Nothing ran in the last 1h, up to the last sample")
 
 

@@ -36,7 +36,7 @@ def test_a_schedule_is_made_shown_changed_run_and_removed(terminal: Terminal) ->
     assert terminal.run("schedules", "show", "s").code == 1
 
 
-def test_a_chain_is_told_from_any_of_its_links(terminal: Terminal, address: str) -> None:
+def test_a_chain_is_shown_from_any_of_its_links(terminal: Terminal, address: str) -> None:
     app = App(address)
 
     @app.task

@@ -28,7 +28,7 @@ ID = "0198c000-0000-7000-8000-000000000000"
 RATES = RecentStats(
     per_second=12.5, completed=100, failures=3, wait=Quantiles(0.001, 0.2, 3), run=Quantiles(0.04, 5, 66)
 )
-COURSE = [0] * 50 + list(range(10))
+COMPLETED = [0] * 50 + list(range(10))
 HOUR = [None] * 27 + [0, 1, 2]
 
 
@@ -38,14 +38,14 @@ def queue(name: str = "default", **fields: Any) -> QueueLine:
         "jobs": jobs(pending=7),
         "oldest": 61.0,
         "rates": RATES,
-        "course": COURSE,
+        "completed": COMPLETED,
         "hour": HOUR,
     }
     return QueueLine(queue=name, **{**given, **fields})
 
 
 def type_(name: str = "mail.welcome", **fields: Any) -> TypeLine:
-    return TypeLine(type=name, **{"rates": RATES, "course": COURSE, **fields})
+    return TypeLine(type=name, **{"rates": RATES, "completed": COMPLETED, **fields})
 
 
 def failure(type_: str = "crm.sync", error: str = "ValueError: no such customer") -> FailureLine:
@@ -64,8 +64,8 @@ def snapshot(**fields: Any) -> Snapshot:
         at=NOW,
         totals=jobs(pending=7, completed=1_234_567),
         per_second=12.5,
-        course=COURSE,
-        course_seconds=10,
+        completed=COMPLETED,
+        interval_seconds=10,
         queues=[queue()],
         types=[type_()],
         workers=[worker],
@@ -105,7 +105,7 @@ def test_what_matters_most_is_there_at_any_width(width: int) -> None:
     text = "\n".join(drawn(snapshot(), width))
     for word in ("pending 7", "completed 1,234,567", "12.5 done/s", "1 worker, 3 of 10 slots busy", "default"):
         assert word in text
-    assert ID in text, "an id that is cut off is of no use to anybody"
+    assert ID in text, "an id that is cut off is of no use"
     assert "ValueError: no such" in text
     assert "2026-01-02 03:04:05 UTC" in text
 
@@ -136,12 +136,12 @@ def test_a_wide_terminal_shows_every_figure() -> None:
     ]
     cells = lines[heading + 1].split()
     assert cells[:-2] == [*("default", "7", "0", "0", "0", "0", "12.5", "1.0ms", "200ms", "40ms", "5.0s", "61s")]
-    assert (cells[-2][-9:], cells[-1]) == ("▂▃▃▄▅▆▆▇█", "▁▅█"), "what nobody sampled is blank"
+    assert (cells[-2][-9:], cells[-1]) == ("▂▃▃▄▅▆▆▇█", "▁▅█"), "what was not sampled is blank"
     assert "mail.welcome    12.5         3     200ms     40ms     5.0s      66s" in "\n".join(lines)
     assert "box     4711  3 of 10         750     4s ago  default" in "\n".join(lines)
 
 
-def test_what_is_in_line_for_a_key_is_shown_by_queue_where_there_is_any() -> None:
+def test_what_waits_for_a_key_is_shown_by_queue_where_there_is_any() -> None:
     lines = drawn(snapshot(queues=[queue("mail", jobs=jobs(blocked=58)), queue("other")]), 80)
     heading = next(number for number, line in enumerate(lines) if line.startswith("queue"))
     assert lines[heading].split()[:3] == ["queue", "blocked", "pending"]
@@ -172,7 +172,7 @@ def test_what_is_claimed_ahead_takes_no_slot() -> None:
 
 
 def test_nothing_to_show_is_said_in_sentences() -> None:
-    lines = drawn(snapshot(queues=[], types=[], workers=[], failures=[], course=[0] * 60), 80, 24)
+    lines = drawn(snapshot(queues=[], types=[], workers=[], failures=[], completed=[0] * 60), 80, 24)
     for sentence in ("No queues yet.", "Nothing ran in the last ten minutes.", "No failed or dead jobs."):
         assert sentence in lines
     assert "No workers: jobs wait until one is started (windlass worker APP)." in lines

@@ -91,7 +91,7 @@ def test_a_running_job_that_is_to_stop_is_said_to_be_asked(terminal: Terminal, i
     assert "  reason        asked to stop: not needed\n" in shown
 
 
-def test_attempts_before_a_retry_are_told_from_those_that_count(terminal: Terminal, ids: list[str]) -> None:
+def test_attempts_before_a_retry_are_distinguished_from_those_that_count(terminal: Terminal, ids: list[str]) -> None:
     assert "1 made, 3 allowed; 1 failed" in terminal.ok("jobs", "show", ids[0]).out
     terminal.ok("jobs", "retry", ids[0])
     assert "1 made; 0 of 3 allowed used since the retry\n" in terminal.ok("jobs", "show", ids[0]).out

@@ -86,11 +86,11 @@ async def on_a_loop() -> None:
     check(before)
 
 
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as reported:
     warnings.simplefilter("always")
     if sys.argv[2] == "sync":
         in_threads()
     else:
         asyncio.run(on_a_loop())
-dropped = [each for each in told if "was dropped without close(): it is closed now" in str(each.message)]
-assert len(dropped) == APPS, [str(each.message) for each in told]
+dropped = [each for each in reported if "was dropped without close(): it is closed now" in str(each.message)]
+assert len(dropped) == APPS, [str(each.message) for each in reported]

@@ -88,7 +88,7 @@ def test_a_producer_that_had_added_all_may_end_its_block_after_a_cancel(shop: Sh
 
 
 def test_a_member_of_a_cancelled_group_adds_no_more(shop: Shop) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     @shop.app.task
     def visit(ctx: Context) -> None:
@@ -96,12 +96,12 @@ def test_a_member_of_a_cancelled_group_adds_no_more(shop: Shop) -> None:
         try:
             ctx.group.add(shop.square.job(1))
         except NotAllowedNow as error:
-            told.append(str(error))
+            reported.append(str(error))
 
     handle = group([visit.job()], always=shop.clean).enqueue()
     run_all(shop.app)
-    assert len(told) == 1
-    assert "it is cancelled" in told[0]
+    assert len(reported) == 1
+    assert "it is cancelled" in reported[0]
     assert shop.app.flows.get(handle).size == 1
 
 

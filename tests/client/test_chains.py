@@ -178,7 +178,7 @@ def test_the_options_of_each_link_are_its_own() -> None:
     assert handle.result() == "x"
 
 
-def test_handing_in_a_chain_again_adds_nothing() -> None:
+def test_enqueueing_a_chain_again_adds_nothing() -> None:
     links = chain(nothing, note.job("x", PREVIOUS))
     first, second = links.enqueue(), links.enqueue()
     assert [each.id for each in first.links] == [each.id for each in second.links]
@@ -217,7 +217,7 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "a list of links": (lambda: chain([nothing, note.job("x")]), "link 1", "of a list"),  # type: ignore[call-overload]
     "the same job twice": (lambda: chain(*[note.job("x")] * 2), "link 2", "same job as link 1"),
     "a parent of its own": (lambda: chain(nothing, note.using(parent=ID).job("x")), "link 2", "parent"),
-    "a key of what nobody knows": (lambda: chain(nothing, keyed), "concurrency_key", "PREVIOUS"),
+    "a key of what is unknown": (lambda: chain(nothing, keyed), "concurrency_key", "PREVIOUS"),
 }
 ID = "0198c0de-0000-7000-8000-000000000001"
 

@@ -58,7 +58,7 @@ def test_a_value_that_is_text_in_json_makes_the_key_that_another_producers_text_
     assert meet.job(at, who).concurrency_key == "2026-01-31T09:00:00Z/00000000-0000-0000-0000-000000000007"
 
 
-def test_a_job_has_its_own_key_and_terms_over_those_of_its_task(app: App) -> None:
+def test_a_job_has_its_own_key_and_limits_over_those_of_its_task(app: App) -> None:
     task = task_with(app, concurrency_key="{album}", key_limit=2, key_order="strict", key_rate="10/s", rate_cost=3)
     job = task.job(1)
     assert terms(job) == ("1", 2, True, Rate(10, 1_000_000, 10), 3)
@@ -122,7 +122,7 @@ def test_a_template_that_cannot_work_is_refused_where_the_task_is_written(app: A
         ({"rate_cost": 0}, "^rate_cost: must be a whole number from 1 to 1000000, not 0"),
     ],
 )
-def test_terms_that_cannot_be_are_refused_where_the_task_is_written(
+def test_limits_that_cannot_be_are_refused_where_the_task_is_written(
     app: App, options: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(InvalidOption, match=problem):

@@ -52,8 +52,8 @@ app.close()
 
 def test_atomic_decides(path: Path) -> None:
     words = [sys.executable, "-c", PROGRAM, str(path)]
-    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    assert told.stdout.splitlines() == [
+    reported = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert reported.stdout.splitlines() == [
         "connection: is in no transaction: begin one first; the jobs exist once you commit",
         "connection: 'other' is not an alias of DATABASES",
         "1 job",

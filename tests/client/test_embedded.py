@@ -72,16 +72,16 @@ async def test_it_runs_jobs_is_listed_and_leaves_nothing_behind(app: App, tables
 
 
 async def test_hooks_state_middleware_and_logs_are_those_of_a_runner(app: App) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     @app.on_start
     async def start(state: State) -> None:
         state.greeting = "hello"
-        told.append("start")
+        reported.append("start")
 
     @app.on_stop
     def stop(state: State) -> None:
-        told.append("stop")
+        reported.append("stop")
 
     @app.middleware
     async def shout(ctx: Context, call_next: Callable[[], Awaitable[Any]]) -> Any:
@@ -99,7 +99,7 @@ async def test_hooks_state_middleware_and_logs_are_those_of_a_runner(app: App) -
     async with app.worker():
         job = await greet.aenqueue()
         assert await job.aresult(timeout=WAIT) == "HELLO NOTHING"
-    assert told == ["start", "stop"]
+    assert reported == ["start", "stop"]
     assert ["a greeting" in line.text for line in (await app.jobs.aget(job.id)).logs] == [True]
     assert logging.root.handlers == handlers
 
@@ -131,7 +131,7 @@ async def test_failures_are_retried_timeouts_and_cancellations_end_async_handler
 
 
 @pytest.mark.parametrize("how", ["left", "cancelled"])
-async def test_at_its_end_running_jobs_finish_and_the_rest_is_handed_back_uncounted(
+async def test_at_its_end_running_jobs_finish_and_the_rest_is_requeued_uncounted(
     app: App, tables: Inside, how: str
 ) -> None:
     leaving = asyncio.Event()
@@ -174,7 +174,7 @@ async def test_at_its_end_running_jobs_finish_and_the_rest_is_handed_back_uncoun
     assert (await app.workers.alist(), tables.leases()) == ([], [])
 
 
-def test_a_loop_that_is_torn_down_hands_back_what_runs(app: App, tables: Inside) -> None:
+def test_a_loop_that_is_torn_down_requeues_what_runs(app: App, tables: Inside) -> None:
     ids: list[str] = []
 
     @app.task
@@ -224,7 +224,7 @@ async def test_a_def_handler_past_its_timeout_keeps_its_slot_and_its_job(
         assert await job.aresult(timeout=WAIT) == "ended after all"
 
 
-async def test_a_def_handler_that_outlasts_the_drain_time_goes_on_and_its_job_is_handed_back(app: App) -> None:
+async def test_a_def_handler_that_outlasts_the_drain_time_goes_on_and_its_job_is_requeued(app: App) -> None:
     go_on, ended = threading.Event(), threading.Event()
 
     @app.task

@@ -38,7 +38,7 @@ async def test_the_async_form_does_the_same(app: App, task: Task[[int], int, int
     assert (job.type, job.payload, job.status) == ("t", {"number": 42}, Status.PENDING)
 
 
-def test_ids_grow_in_the_order_of_handing_in(task: Task[[int], int, int]) -> None:
+def test_ids_grow_in_the_order_of_enqueueing(task: Task[[int], int, int]) -> None:
     ids = [task.enqueue(number).id for number in range(20)]
     assert ids == sorted(ids)
     assert {UUID(id_).version for id_ in ids} == {7}
@@ -94,7 +94,7 @@ def test_what_the_task_says_holds_unless_the_job_says_otherwise(app: App) -> Non
     assert (other.queue, other.priority, other.max_attempts) == ("bulk", 0, 1)
 
 
-def test_a_held_key_answers_with_the_job_that_stands(app: App, task: Task[[int], int, int], labour: Labour) -> None:
+def test_a_held_key_answers_with_the_existing_job(app: App, task: Task[[int], int, int], labour: Labour) -> None:
     keyed = task.using(idempotency_key="welcome:42")
     first, second = keyed.enqueue(1), keyed.enqueue(2)
     assert (second.id, second.existing) == (first.id, True)
@@ -166,7 +166,7 @@ def test_an_empty_batch_is_enqueued_at_once(app: App) -> None:
     assert total(app) == 0
 
 
-def test_many_answer_each_with_the_job_that_stands(app: App, task: Task[[int], int, int]) -> None:
+def test_many_answer_each_with_the_existing_job(app: App, task: Task[[int], int, int]) -> None:
     keyed = task.using(idempotency_key="k")
     batch = [keyed.job(1), keyed.job(2), task.job(3)]
     handles = app.enqueue_many([*batch, batch[2]])

@@ -104,14 +104,14 @@ def test_the_end_of_a_member_means_what_the_table_says(works: Works, row: str, h
     works.app.jobs.run_now(handle.member(1))
     works.settle()
     after = _statuses(works, handle)
-    assert [_told(*each) for each in zip(before, after, strict=True)] == cells
+    assert [_reported(*each) for each in zip(before, after, strict=True)] == cells
 
 
 def _statuses(works: Works, handle: Any) -> list[Status]:
     return [works.app.jobs.get(each.id).status for each in (handle.then, handle.on_dead, handle.always)]
 
 
-def _told(before: Status, after: Status) -> str:
+def _reported(before: Status, after: Status) -> str:
     """What became of a callback, in the words of the table: with a live member, and when all but one have ended."""
     if before is Status.COMPLETED:
         return "runs"
@@ -158,8 +158,8 @@ def test_the_end_of_a_node_means_what_the_table_says(works: Works, row: str, how
     works.app.jobs.run_now(last.id)
     works.settle()
     after = _nodes(works)
-    told = [_node_told(before[node.name], after[node.name]) for node in below]
-    assert [*told, _flow_told(works.app.flows.get("flow").status)] == [_plain(cell) for cell in cells]
+    reported = [_node_reported(before[node.name], after[node.name]) for node in below]
+    assert [*reported, _flow_reported(works.app.flows.get("flow").status)] == [_plain(cell) for cell in cells]
 
 
 def _ending(works: Works, flow: Any, how: str) -> Node[Any]:
@@ -175,14 +175,14 @@ def _nodes(works: Works) -> dict[str, str]:
     return {node.name: "skipped" if node.skipped else str(node.status) for node in works.app.flows.tree("flow").nodes}
 
 
-def _node_told(before: str, after: str) -> str:
+def _node_reported(before: str, after: str) -> str:
     found = {"completed": "run", "cancelled": "cancelled", "skipped": "skipped"}
     if before in found:
         return found[before]
     return f"{found[after]} after the last" if after in found else "wait"
 
 
-def _flow_told(status: Status) -> str:
+def _flow_reported(status: Status) -> str:
     return {Status.COMPLETED: "completes", Status.CANCELLED: "is cancelled"}.get(status, "waits")
 
 

@@ -97,7 +97,7 @@ async def after_its_look(late: Any, first: Any) -> None:
     await late.aenqueue()
 
 
-async def test_a_producer_that_comes_second_at_the_same_moment_is_told_of_another_group(steps: Steps) -> None:
+async def test_a_second_producer_at_the_same_moment_gets_an_error_about_another_group(steps: Steps) -> None:
     first = group([steps.step.job("a")], id="import-7")
     larger = group([steps.step.job("a"), steps.step.job("b")], id="import-7")
     opened = steps.app.group("import-7")
@@ -108,7 +108,7 @@ async def test_a_producer_that_comes_second_at_the_same_moment_is_told_of_anothe
         await opened._store(frame)
 
 
-async def test_a_producer_that_comes_second_at_the_same_moment_is_told_of_another_graph(steps: Steps) -> None:
+async def test_a_second_producer_at_the_same_moment_gets_an_error_about_another_graph(steps: Steps) -> None:
     first, other = steps.app.flow("order"), steps.app.flow("order")
     first.add(steps.step.job("a"))
     other.add(steps.step.job("a"))

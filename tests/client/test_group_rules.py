@@ -200,8 +200,8 @@ def wrong_options(shop: Shop) -> dict[str, Callable[[], Any]]:
 
 
 def test_options_that_cannot_work_are_refused_with_the_field(shop: Shop) -> None:
-    for told, make in wrong_options(shop).items():
-        with pytest.raises(InvalidInput, match=told):
+    for reported, make in wrong_options(shop).items():
+        with pytest.raises(InvalidInput, match=reported):
             make()
     assert sum(shop.app.stats.counts().totals.values()) == 0
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.test_failure_tables import GUIDES, Works, _told, rows_of
+from tests.client.test_failure_tables import GUIDES, Works, _reported, rows_of
 from windlass import App, Status, group
 from windlass.core.graphs.ids import map_id
 from windlass.core.groups.ids import Role, callback_id, named_group_id
@@ -86,4 +86,4 @@ def test_the_state_of_a_group_means_what_the_table_says(works: Works, row: str) 
     cells = table()[row]
     if "all have ended" in row:
         cells = [AFTER_THE_LAST[cell] for cell in cells]
-    assert [_told(*each) for each in zip(*scene(works), strict=True)] == cells
+    assert [_reported(*each) for each in zip(*scene(works), strict=True)] == cells

@@ -364,8 +364,8 @@ def wrong_groups(shop: Shop) -> dict[str, Callable[[], Any]]:
 
 
 def test_what_cannot_work_is_refused_with_the_field(shop: Shop) -> None:
-    for told, make in wrong_groups(shop).items():
-        with pytest.raises((InvalidInput, InvalidPayload), match=told):
+    for reported, make in wrong_groups(shop).items():
+        with pytest.raises((InvalidInput, InvalidPayload), match=reported):
             make()
     assert sum(shop.app.stats.counts().totals.values()) == 0
 

@@ -19,7 +19,7 @@ def task(app: App) -> Task[[int], int, int]:
     return task
 
 
-def test_the_job_that_stands_is_the_answer(app: App, task: Task[[int], int, int]) -> None:
+def test_the_existing_job_is_the_answer(app: App, task: Task[[int], int, int]) -> None:
     first = task.using(idempotency_key="k").enqueue(1)
     second = task.using(idempotency_key="k", on_conflict="existing").enqueue(2)
     assert (second.id, first.existing, second.existing) == (first.id, False, True)
@@ -35,7 +35,7 @@ def test_a_debounced_call_keeps_the_newest_arguments(app: App, task: Task[[int],
         first.result(timeout=1)
 
 
-def test_a_conflict_is_raised_with_the_id_of_the_job_that_stands(app: App, task: Task[[int], int, int]) -> None:
+def test_a_conflict_is_raised_with_the_id_of_the_existing_job(app: App, task: Task[[int], int, int]) -> None:
     first = task.using(idempotency_key="k").enqueue(1)
     once = task.using(idempotency_key="k", on_conflict="raise")
     with pytest.raises(KeyConflict, match=f"^idempotency key 'k' is held by job {first.id}$") as caught:
@@ -70,7 +70,7 @@ def test_a_job_expires_after_a_time(app: App, task: Task[[int], int, int], expir
     assert job.expires_at == job.created_at + timedelta(hours=1)
 
 
-async def test_a_job_whose_expiry_has_passed_is_cancelled_and_its_waiter_is_told(
+async def test_a_job_whose_expiry_has_passed_is_cancelled_and_its_waiter_notified(
     app: App, task: Task[[int], int, int]
 ) -> None:
     handle = await task.using(expires=datetime.now(UTC) - timedelta(seconds=1)).aenqueue(1)

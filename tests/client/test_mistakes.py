@@ -1,4 +1,4 @@
-"""Typical mistakes of a newcomer: the error says what to write instead."""
+"""Typical mistakes of a new user: the error says what to write instead."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -46,7 +46,7 @@ def test_no_arguments_are_an_empty_object(app: App) -> None:
     assert payload_of(app) == {}
 
 
-def test_the_context_is_not_part_of_the_payload_wherever_it_stands(app: App) -> None:
+def test_the_context_is_not_part_of_the_payload_at_any_position(app: App) -> None:
     @app.task
     def first(ctx: Context, number: int) -> None: ...
 
@@ -258,7 +258,7 @@ def test_json_from_outside_is_checked_like_a_call(app: App) -> None:
 @pytest.mark.parametrize(
     ("given", "option"), [("delay", "delay"), ("queue", "queue"), ("countdown", "delay"), ("eta", "run_at")]
 )
-def test_an_option_among_the_arguments_is_told_where_it_belongs(app: App, given: str, option: str) -> None:
+def test_an_option_among_the_arguments_is_refused_with_where_it_belongs(app: App, given: str, option: str) -> None:
     @app.task
     def send(user: int) -> None: ...
 

@@ -33,7 +33,7 @@ def answer_of(call: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
     return future
 
 
-def test_a_call_that_begins_while_the_loop_ends_is_refused_and_one_before_it_broken_off() -> None:
+def test_a_call_that_begins_while_the_loop_ends_is_refused_and_one_before_it_cancelled() -> None:
     portal = Portal()
     waits, ending, answered = threading.Event(), threading.Event(), threading.Event()
 

@@ -227,7 +227,7 @@ async def test_calling_an_async_task_gives_its_coroutine(app: App) -> None:
         (lambda app: app.queue("a", retry=Fixed(base=-1)), ConfigError),
     ],
 )
-def test_a_bad_declaration_is_refused_where_it_stands(
+def test_a_bad_declaration_is_refused_where_it_is_declared(
     app: App, declare: Callable[[App], None], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -276,7 +276,7 @@ def test_a_wrong_option_of_a_task_is_told_what_to_write(app: App, options: dict[
     assert hint in str(refused.value)
 
 
-def test_a_type_in_the_place_of_the_function_is_told_where_it_belongs(app: App) -> None:
+def test_a_type_in_the_place_of_the_function_is_refused_with_where_it_belongs(app: App) -> None:
     with pytest.raises(ConfigError, match=r"not str; its type is given as @app\.task\(type='mail'\)"):
         app.task("mail")  # type: ignore[call-overload]
 

@@ -84,7 +84,7 @@ def test_what_is_declared_is_written_by_the_first_verb_also_if_it_comes_later(ap
     assert [each.name for each in app.schedules.list()] == ["a", "b"]
 
 
-def test_a_mistake_is_told_where_it_is_made_and_nothing_is_declared(app: App) -> None:
+def test_a_mistake_is_refused_where_it_is_made_and_nothing_is_declared(app: App) -> None:
     @app.task
     def clean(days: int) -> None: ...
 
@@ -109,7 +109,7 @@ def test_a_mistake_is_told_where_it_is_made_and_nothing_is_declared(app: App) ->
     assert [each.name for each in app.schedules.list()] == ["s"]
 
 
-def test_an_operators_change_stands_and_can_be_taken_back(app: App) -> None:
+def test_an_operators_change_is_kept_and_can_be_reset(app: App) -> None:
     @app.task
     def report(kind: str) -> str:
         return kind
@@ -156,7 +156,7 @@ def test_run_answers_with_the_job_before_it_where_runs_may_not_overlap(app: App)
     assert app.schedules.run("ping").id != first.id
 
 
-def test_what_is_not_there_or_there_already_is_told(app: App) -> None:
+def test_what_is_not_there_or_there_already_is_reported(app: App) -> None:
     @app.task
     def ping() -> None: ...
 

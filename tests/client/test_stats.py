@@ -1,4 +1,4 @@
-"""app.stats.recent, oldest and course, app.jobs.failures: how it goes, in seconds."""
+"""app.stats.recent, oldest and timeline, app.jobs.failures: how it goes, in seconds."""
 
 import re
 from datetime import timedelta
@@ -47,7 +47,7 @@ def test_a_length_that_is_not_kept_is_refused(app: App, length: Any) -> None:
         app.stats.recent(length)
 
 
-def test_the_oldest_is_told_in_seconds_for_queues_that_have_any(app: App) -> None:
+def test_the_oldest_is_given_in_seconds_for_queues_that_have_any(app: App) -> None:
     @app.task
     def waits() -> None: ...
 
@@ -76,15 +76,15 @@ def test_a_number_of_failures_that_cannot_be_is_refused(app: App, limit: Any) ->
         app.jobs.failures(limit)
 
 
-def test_a_course_without_samples_is_all_gaps(app: App) -> None:
-    course = app.stats.timeline(timedelta(minutes=10))
-    assert (course.seconds, course.by, course.series, course.all.whole) == (60, "queue", {}, None)
-    assert course.all.points == (None,) * 10
-    assert (course.until - course.since) == timedelta(minutes=10)
+def test_a_timeline_without_samples_is_all_gaps(app: App) -> None:
+    timeline = app.stats.timeline(timedelta(minutes=10))
+    assert (timeline.seconds, timeline.by, timeline.series, timeline.all.whole) == (60, "queue", {}, None)
+    assert timeline.all.points == (None,) * 10
+    assert (timeline.until - timeline.since) == timedelta(minutes=10)
 
 
 @on_sql
-async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
+async def test_a_timeline_is_what_the_coordinator_sampled(app: App) -> None:
     store = await app._ready()
     now = start_of((await store.stats.recent(1)).now, MINUTE) - 5 * MINUTE
     made = [
@@ -92,8 +92,8 @@ async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
         Meter(queue="mail", type="a", interval_start=now, completed=30, dead=2),
     ]
     await store.stats.write_samples(MINUTE, made, [])  # type: ignore[attr-defined]
-    course = await app.stats.atimeline(600)
-    points = [point for point in course.series["mail"].points if point is not None]
+    timeline = await app.stats.atimeline(600)
+    points = [point for point in timeline.series["mail"].points if point is not None]
     assert [(point.completed, point.failures, point.per_second) for point in points] == [(30, 2, 0.5)]
     assert (await app.stats.atimeline(600, by="type")).series.keys() == {"a"}
     assert (await app.stats.atimeline(600, queue="other")).series == {}

@@ -8,7 +8,7 @@ from tests.support.seed import nothing
 from windlass import App, ConfigError, InvalidName, InvalidOption, TaskSet, UseAsync
 
 
-def test_a_task_is_known_under_its_aliases_and_hands_in_under_its_type(app: App) -> None:
+def test_a_task_is_known_under_its_aliases_and_enqueues_under_its_type(app: App) -> None:
     @app.task(type="img.resize", aliases=["resize", "resize_image"])
     def resize(width: int) -> int:
         return width
@@ -73,7 +73,7 @@ def test_a_set_belongs_to_an_app_once_it_is_included(app: App) -> None:
     assert app.jobs.get(late.enqueue().id).type == "mail.late"
 
 
-async def test_handing_in_before_that_is_an_error_that_says_what_to_do() -> None:
+async def test_enqueueing_before_that_is_an_error_that_says_what_to_do() -> None:
     tasks = TaskSet()
 
     @tasks.task

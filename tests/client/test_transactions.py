@@ -62,7 +62,7 @@ def test_the_job_is_there_when_the_caller_commits_and_not_before(
     handle = work.using(connection=theirs).enqueue(1)
     assert (handle.existing, seen(path)) == (False, 0)
     theirs.commit()
-    assert app.jobs.get(handle.id).max_attempts == 7, "what the code declares holds, though no lane could write it"
+    assert app.jobs.get(handle.id).max_attempts == 7, "what the code declares holds, though no thread could write it"
 
 
 @pytest.mark.parametrize("commits", [True, False])

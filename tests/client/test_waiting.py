@@ -10,7 +10,7 @@ import pytest
 
 from tests.client.labour import Labour, raised
 from tests.support.addresses import on_stores_with_hints
-from tests.support.told import looked
+from tests.support.reported import looked
 from windlass import App, Dead, Handle, Job, JobDead, JobNotFound, StoreUnavailable, Task
 from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.outcome import Done
@@ -49,7 +49,7 @@ async def heard(app: App) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_completion_is_told_of(app: App, task: Task[[], int, int], labour: Labour) -> None:
+async def test_a_completion_is_reported(app: App, task: Task[[], int, int], labour: Labour) -> None:
     waiting = await begun(app, await task.aenqueue())
     await labour.aend(Done("7"))
     assert await waiting == 7
@@ -62,7 +62,7 @@ async def test_one_wait_follows_the_other(app: App, task: Task[[], int, int], la
         assert await waiting == number
 
 
-async def test_a_death_after_a_retry_is_told_of(app: App, task: Task[[], int, int], labour: Labour) -> None:
+async def test_a_death_after_a_retry_is_reported(app: App, task: Task[[], int, int], labour: Labour) -> None:
     waiting = await begun(app, await task.aenqueue())
     await labour.aend(raised(ValueError("not yet")))
     await labour.aend(raised(Dead("hopeless")))
@@ -114,7 +114,7 @@ async def test_several_waiters_for_one_job_all_get_its_result(
     assert await waiting[2] == 7
 
 
-def test_threads_that_wait_are_told(app: App, task: Task[[], int, int], labour: Labour) -> None:
+def test_threads_that_wait_are_notified(app: App, task: Task[[], int, int], labour: Labour) -> None:
     handles = app.enqueue_many([task.job() for _ in range(3)])
     found: list[int] = []
     threads = [threading.Thread(target=lambda each=each: found.append(each.result(timeout=60))) for each in handles]

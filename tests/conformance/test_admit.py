@@ -67,7 +67,7 @@ async def test_no_more_than_the_limit_is_admitted(store: Store, clock: ManualClo
     assert [(await store.jobs.admit(2)).jobs for _ in range(4)] == [2, 2, 1, 0]
 
 
-async def test_the_next_due_time_is_told(store: Store) -> None:
+async def test_the_next_due_time_is_returned(store: Store) -> None:
     await enqueue_one(store, delay=9 * SECOND)
     await enqueue_one(store, delay=7 * SECOND)
     assert await store.jobs.admit(10) == Admitted(0, 7 * SECOND)

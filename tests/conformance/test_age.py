@@ -111,7 +111,7 @@ async def test_a_job_given_another_priority_has_that(store: Store, clock: Manual
     assert (await look(store, other)).priority == 1
 
 
-async def test_so_many_as_asked_for_move_those_that_wait_longest_first(store: Store, clock: ManualClock) -> None:
+async def test_as_many_as_asked_for_move_those_that_wait_longest_first(store: Store, clock: ManualClock) -> None:
     await rule(store, ageing=LONG)
     early = await enqueue(store, 3)
     clock.advance(1)

@@ -18,7 +18,7 @@ from tests.support.chains import (
     take_one,
 )
 from tests.support.clock import ManualClock
-from tests.support.lines import drain, take
+from tests.support.key_queues import drain, take
 from tests.support.seed import (
     cancelled,
     completed,
@@ -166,7 +166,7 @@ async def test_a_link_that_ends_badly_takes_the_rest_with_it_and_each_says_why(s
     assert (counts["blocked"], counts["cancelled"] + counts["dead"]) == (0, 4)
 
 
-async def test_a_waiting_link_that_is_called_off_takes_the_rest_with_it(store: Store) -> None:
+async def test_a_waiting_link_that_is_cancelled_takes_the_rest_with_it(store: Store) -> None:
     ids = await chain(store, 4)
     await store.operator.cancel([ids[1]], "not needed")
     assert await statuses(store, ids) == [PENDING, CANCELLED, CANCELLED, CANCELLED]
@@ -268,7 +268,7 @@ async def test_a_chain_of_a_thousand_links_runs_in_its_order(store: Store) -> No
     assert await drain(store) == ids
 
 
-async def test_a_chain_of_a_thousand_links_falls_and_stands_again(store: Store) -> None:
+async def test_a_chain_of_a_thousand_links_is_cancelled_and_retried(store: Store) -> None:
     ids = await chain(store, 1000)
     await end_next(store, dead)
     counts = (await store.operator.counts()).queues["default"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.chains import after, chain, end_next, enqueue_jobs, follow_on, given, reasons, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import drain, may_run, take
+from tests.support.key_queues import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, new_job, settle, status_of
 from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
@@ -41,7 +41,7 @@ async def test_a_retried_cancelled_link_revives_the_rest(store: Store) -> None:
     assert await drain(store) == ids
 
 
-async def test_a_waiting_link_that_was_called_off_waits_again_when_it_is_retried(store: Store) -> None:
+async def test_a_waiting_link_that_was_cancelled_waits_again_when_it_is_retried(store: Store) -> None:
     ids = await chain(store, 3)
     await store.operator.cancel([ids[1]], "no")
     assert await store.operator.retry([ids[1]]) == [Transition(ids[1], BLOCKED, done=True)]
@@ -49,7 +49,7 @@ async def test_a_waiting_link_that_was_called_off_waits_again_when_it_is_retried
     assert await drain(store) == ids
 
 
-async def test_a_link_that_was_called_off_finds_the_result_that_came_meanwhile(store: Store) -> None:
+async def test_a_link_that_was_cancelled_finds_the_result_that_came_meanwhile(store: Store) -> None:
     ids = await chain(store, 3)
     await store.operator.cancel([ids[1]], "no")
     await end_next(store, lambda job: completed(job, "42"))
@@ -109,12 +109,12 @@ async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
     assert (best.id, best.priority) == (ids[1], 7)
 
 
-async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
+async def test_a_link_with_a_concurrency_key_waits_for_its_key_only_when_it_is_due(
     store: Store, clock: ManualClock
 ) -> None:
     ids = await enqueue_jobs(store, follow_on([new_job(), new_job(concurrency_key="k")]))
     holder = await enqueue_one(store, concurrency_key="k", type="other")
-    assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
+    assert await may_run(store, [holder]) == [holder], "a job that waits for a parent takes no key slot"
     await end_next(store, completed)
     assert await reasons(store, ids[1:]) == [WAITING_FOR_KEY]
     (job,) = await take(store, types=("other",))
@@ -165,7 +165,7 @@ async def test_a_child_of_several_waits_for_all_of_them_and_gets_what_it_takes(s
     found = await take_one(store, runner="r2")
     assert found.parent_results is not None
     assert found.parent_results.count('"1"') == found.parent_results.count('"3"') == 1
-    assert '"2"' not in found.parent_results, "what nobody takes is not passed on"
+    assert '"2"' not in found.parent_results, "a result that no dependent takes is not passed on"
 
 
 async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Store) -> None:

@@ -30,18 +30,18 @@ async def test_a_revived_link_has_its_key_again(store: Store) -> None:
 
 
 async def test_a_child_of_one_whose_key_another_has_waits_for_that_one(store: Store) -> None:
-    stands = await enqueue_one(store, idempotency_key="k")
+    existing = await enqueue_one(store, idempotency_key="k")
     first, second = follow_on([new_job(idempotency_key="k"), new_job()])
-    assert await enqueue_jobs(store, [first, second]) == [stands, second.id]
-    assert (await look(store, second.id)).parents == (stands,)
+    assert await enqueue_jobs(store, [first, second]) == [existing, second.id]
+    assert (await look(store, second.id)).parents == (existing,)
     await end_next(store, lambda job: completed(job, '"its"'))
     assert given(await take_one(store)) == '"its"'
 
 
 async def test_those_behind_a_link_whose_key_another_has_wait_for_that_one(store: Store) -> None:
-    stands = await enqueue_one(store, idempotency_key="k", queue="other")
+    existing = await enqueue_one(store, idempotency_key="k", queue="other")
     first, second, third = follow_on([new_job(), new_job(idempotency_key="k", queue="other"), new_job(queue="third")])
-    assert await enqueue_jobs(store, [first, second, third]) == [first.id, stands, third.id]
+    assert await enqueue_jobs(store, [first, second, third]) == [first.id, existing, third.id]
     await end_next(store, completed)
     assert await status_of(store, third.id) is BLOCKED
     await end_next(store, lambda job: completed(job, '"its"'), runner="r2", queues=("other",))
@@ -56,9 +56,9 @@ async def test_those_behind_a_link_whose_key_one_before_it_takes_wait_for_that_o
 
 
 async def test_a_link_whose_key_another_has_is_answered_with_that_one_whatever_its_parents_are(store: Store) -> None:
-    stands = await enqueue_one(store, idempotency_key="k")
+    existing = await enqueue_one(store, idempotency_key="k")
     job = new_job()
-    assert await enqueue_jobs(store, [job, after(new_job(idempotency_key="k"), new_id())]) == [job.id, stands]
+    assert await enqueue_jobs(store, [job, after(new_job(idempotency_key="k"), new_id())]) == [job.id, existing]
 
 
 async def dead_parent(store: Store) -> JobId:
@@ -68,7 +68,7 @@ async def dead_parent(store: Store) -> JobId:
 
 
 @pytest.mark.parametrize("queue", ["default", "parents"])
-async def test_a_link_that_replaces_another_and_is_called_off_at_once_frees_the_key(store: Store, queue: str) -> None:
+async def test_a_link_that_replaces_another_and_is_cancelled_at_once_frees_the_key(store: Store, queue: str) -> None:
     parent = await dead_parent(store)
     replaced = await enqueue_one(store, idempotency_key="k", queue=queue)
     link = new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE, queue=queue)
@@ -78,7 +78,7 @@ async def test_a_link_that_replaces_another_and_is_called_off_at_once_frees_the_
     assert await status_of(store, new) is PENDING
 
 
-async def test_a_link_with_a_window_that_is_called_off_at_once_keeps_the_key_for_it(
+async def test_a_link_with_a_window_that_is_cancelled_at_once_keeps_the_key_for_it(
     store: Store, clock: ManualClock
 ) -> None:
     parent = await dead_parent(store)
@@ -91,7 +91,7 @@ async def test_a_link_with_a_window_that_is_called_off_at_once_keeps_the_key_for
     assert await enqueue_one(store, idempotency_key="k") != link.id
 
 
-async def test_a_link_behind_one_that_is_called_off_at_once_frees_its_key_too(store: Store) -> None:
+async def test_a_link_behind_one_that_is_cancelled_at_once_frees_its_key_too(store: Store) -> None:
     parent = await dead_parent(store)
     await enqueue_one(store, idempotency_key="k")
     first = after(new_job(), parent)
@@ -102,7 +102,7 @@ async def test_a_link_behind_one_that_is_called_off_at_once_frees_its_key_too(st
 
 
 async def test_a_link_whose_parent_is_replaced_along_with_it_frees_its_key(store: Store) -> None:
-    """Its parent is called off by a job of the same call."""
+    """Its parent is cancelled by a job of the same call."""
     parent = await enqueue_one(store, idempotency_key="k")
     link = after(new_job(idempotency_key="l"), parent)
     replacing = new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE)

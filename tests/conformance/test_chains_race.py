@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.chains import after, enqueue_jobs, given, statuses
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.processes import PATIENCE
 from tests.support.seed import completed, dead, new_job
 from windlass.core.jobs.job import Claimed, NewJob
@@ -44,7 +44,7 @@ async def test_children_and_parents_that_meet_in_one_crowd_all_find_each_other(s
     children = [after(new_job(), parent.id) for parent in parents]
     crowd = store.with_timeout(PATIENCE)  # two hundred calls on a few connections
     settling = [crowd.jobs.settle([completed(parent, f'"{parent.id}"')]) for parent in parents]
-    handing_in = [crowd.jobs.enqueue([child]) for child in children]
-    await asyncio.gather(*(each for pair in zip(settling, handing_in, strict=True) for each in pair))
+    enqueueing = [crowd.jobs.enqueue([child]) for child in children]
+    await asyncio.gather(*(each for pair in zip(settling, enqueueing, strict=True) for each in pair))
     found = {job.id: given(job) for job in await take(store, "r2")}
     assert found == {child.id: f'"{child.parents[0]}"' for child in children}

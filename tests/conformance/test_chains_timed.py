@@ -2,7 +2,7 @@
 
 from tests.support.chains import chain, end_next, enqueue_jobs, follow_on, reasons, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import drain
+from tests.support.key_queues import drain
 from tests.support.seed import completed, look, new_job, status_of
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
@@ -67,7 +67,7 @@ async def test_a_moment_given_to_a_waiting_link_holds_instead_of_its_delay(store
     assert (await look(store, ids[1])).run_at == to_datetime(moment)
 
 
-async def test_a_waiting_link_with_a_key_goes_to_no_line_however_it_is_changed(
+async def test_a_waiting_link_with_a_key_joins_no_key_queue_however_it_is_changed(
     store: Store, clock: ManualClock
 ) -> None:
     ids = await enqueue_jobs(store, follow_on([new_job(), new_job(concurrency_key="k"), new_job()]))

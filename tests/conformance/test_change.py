@@ -122,7 +122,7 @@ async def test_a_new_time_moves_a_job(
     assert (found.status, found.run_at) == (after, to_datetime(moment))
 
 
-async def test_a_job_that_was_put_off_runs_at_its_new_time(store: Store, clock: ManualClock) -> None:
+async def test_a_job_that_was_postponed_runs_at_its_new_time(store: Store, clock: ManualClock) -> None:
     id_ = await enqueue_one(store)
     await change(store, id_, delay=5 * SECOND)
     await open_lease(store)
@@ -143,7 +143,7 @@ async def test_a_job_that_was_brought_forward_falls_in_behind_those_that_wait(
     assert await claim_ids(store) == [waits, late]
 
 
-async def test_a_parked_job_that_is_put_off_waits_for_its_time(store: Store, clock: ManualClock) -> None:
+async def test_a_parked_job_that_is_postponed_waits_for_its_time(store: Store, clock: ManualClock) -> None:
     id_ = await put(store, Status.BLOCKED, type="t")
     await change(store, id_, delay=5 * SECOND)
     await store.workers.beat(worker_info(types=("t",)))
@@ -260,7 +260,7 @@ async def test_what_waits_for_something_else_or_is_over_cannot_run_now(store: St
     assert await look(store, id_) == before
 
 
-async def test_a_job_told_to_run_now_falls_in_behind_those_that_wait(store: Store, clock: ManualClock) -> None:
+async def test_a_job_that_is_to_run_now_comes_behind_those_that_wait(store: Store, clock: ManualClock) -> None:
     late = await enqueue_one(store, delay=DAY)
     waits = await enqueue_one(store)
     clock.advance(1)
@@ -269,7 +269,7 @@ async def test_a_job_told_to_run_now_falls_in_behind_those_that_wait(store: Stor
     assert await claim_ids(store) == [waits, late]
 
 
-async def test_a_job_told_to_run_now_still_expires(store: Store, clock: ManualClock) -> None:
+async def test_a_job_that_is_to_run_now_still_expires(store: Store, clock: ManualClock) -> None:
     id_ = await enqueue_one(store, delay=DAY, expires=2 * DAY)
     await store.operator.run_now([id_])
     clock.advance(2 * DAY)

@@ -127,17 +127,24 @@ async def test_a_running_job_tells_whose_runner_has_it(store: Store) -> None:
 
 async def test_workers_are_counted_by_what_they_can_do_for_it(store: Store) -> None:
     wanted = await enqueue_one(store, queue="mail", type="a")
-    crews: dict[str, dict[str, Any]] = {
+    summaries: dict[str, dict[str, Any]] = {
         "stranger": {"types": ("b",), "queues": ("other",)},
         "elsewhere": {"types": ("a",), "queues": ("other",)},
         "ignorant": {"types": ("b",), "queues": ("mail",)},
         "leaving": {"types": ("a",), "queues": ("mail",), "draining": True},
         "able": {"types": ("a", "b"), "queues": ("other", "mail"), "slots": 7},
     }
-    for name, fields in crews.items():
+    for name, fields in summaries.items():
         await store.workers.beat(worker_info(name, **fields))
-    crew = (await around(store, wanted)).workers
-    assert (crew.alive, crew.know, crew.serve, crew.able, crew.draining, crew.slots) == (5, 3, 3, 1, 1, 7)
+    workers = (await around(store, wanted)).workers
+    assert (workers.alive, workers.know, workers.serve, workers.able, workers.draining, workers.slots) == (
+        5,
+        3,
+        3,
+        1,
+        1,
+        7,
+    )
 
 
 async def test_the_usual_time_is_of_its_type_in_its_queue_and_the_pace_of_all_in_its_queue(

@@ -12,12 +12,12 @@ from tests.support.seed import (
     completed,
     enqueue,
     enqueue_one,
-    handed_back,
     let_lapse,
     look,
     open_lease,
     put,
     request,
+    requeued,
     running,
     settle,
 )
@@ -162,12 +162,12 @@ async def test_the_same_number_of_another_runner_is_another_claim(store: Store) 
     assert await claim_ids(store, "r2", claim=1, limit=1) == [second]
 
 
-async def test_a_handed_back_job_is_not_under_its_old_claim(store: Store) -> None:
+async def test_a_requeued_job_is_not_under_its_old_claim(store: Store) -> None:
     await enqueue(store, 1)
     await open_lease(store, "r1")
     await open_lease(store, "r2")
     (job,) = await store.jobs.claim(request("r1", claim=1))
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     again = await claim_one(store, "r2")
     assert (again.id, again.attempt) == (job.id, 2)
     assert await store.jobs.claim(request("r1", claim=1)) == []
@@ -204,7 +204,7 @@ async def test_a_repeated_claim_needs_a_lease_too(store: Store) -> None:
 async def test_the_attempt_grows_at_each_claim(store: Store) -> None:
     job = await running(store)
     for attempt in (2, 3, 4):
-        await settle(store, handed_back(job))
+        await settle(store, requeued(job))
         job = await claim_one(store)
         assert job.attempt == attempt
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.lines import drain
+from tests.support.key_queues import drain
 from tests.support.seed import completed, enqueue, enqueue_one, failed, new_job, running, settle, status_of
 from tests.support.stores import HOSTS, STORES
 from windlass.core.jobs.idempotency import OnConflict

@@ -11,7 +11,7 @@ from windlass.store.contract import Store
 from windlass.store.records import LeaseRequest, RunnerEnd
 
 STEP = LEASE // 6
-LONGEST = 3 * LEASE
+MAX_WAIT = 3 * LEASE
 """The rest of its lease, a grace, and a look now and then."""
 
 Life = Callable[[Store, int], Awaitable[object]]
@@ -92,4 +92,4 @@ async def test_the_dead_are_rescued(store: Store, clock: ManualClock, life: str,
             break
         clock.advance(STEP)
     assert rescued_after is not None
-    assert rescued_after <= LONGEST
+    assert rescued_after <= MAX_WAIT

@@ -21,7 +21,7 @@ from windlass.store.contract import Store
 from windlass.store.records import NEWEST
 
 
-async def test_finished_jobs_and_no_others_are_told_with_how_they_ended(store: Store) -> None:
+async def test_finished_jobs_and_no_others_are_reported_with_how_they_ended(store: Store) -> None:
     ids = {status: await put(store, status) for status in Status}
     found = await store.operator.ended(0, None, 100)
     assert {end.id: end.status for end in found.ends} == {ids[status]: status for status in FINISHED}
@@ -64,7 +64,7 @@ async def test_without_a_moment_only_the_clock_is_read(store: Store, clock: Manu
     assert (await store.operator.ended(found.now, None, 100)).ends == ()
 
 
-async def test_a_retried_job_is_told_again_when_it_ends_again(store: Store, clock: ManualClock) -> None:
+async def test_a_retried_job_is_reported_again_when_it_ends_again(store: Store, clock: ManualClock) -> None:
     id_ = await put(store, Status.DEAD, type="t")
     first = (await store.operator.ended(0, None, 10)).ends
     await store.operator.retry([id_])

@@ -51,7 +51,7 @@ async def test_a_job_is_readable_as_it_was_enqueued(store: Store, clock: ManualC
     assert (found.queue, found.type, found.payload, found.priority) == ("mail", "mail.welcome", {"user": 7}, 5)
     assert (found.tenant, found.timeout, found.tags, found.meta) == ("acme", 3.0, ("a", "b"), {"trace": "x"})
     assert (found.idempotency_key, found.concurrency_key) == ("k", "c")
-    assert found.status in (Status.PENDING, Status.BLOCKED), "one with a concurrency key may have to be let in first"
+    assert found.status in (Status.PENDING, Status.BLOCKED), "one with a key may have to be admitted first"
     assert (found.attempt, found.max_attempts) == (0, 3)
     assert (found.created_at, found.updated_at, found.run_at) == (now, now, now)
     assert found.expires_at == now + timedelta(days=1)
@@ -265,5 +265,5 @@ async def test_jobs_of_one_bulk_may_each_have_a_time_of_their_own(
     assert [job.payload for job in found] == [{"n": n} for n in range(len(jobs))]
     waits = [job.status is Status.SCHEDULED for job in found]
     assert waits == [False, True, True, True, False, True, True, False, False]
-    assert found[8].status is Status.BLOCKED, "in line for the key"
+    assert found[8].status is Status.BLOCKED, "it waits for the key"
     assert found[5].idempotency_key == "k"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import seed
 from tests.support.clock import ManualClock
-from tests.support.lines import drain, line_up, take
+from tests.support.key_queues import drain, enqueue_with_key, take
 from tests.support.seed import enqueue_one, look, new_job, open_lease, status_of
 from tests.support.stores import HOSTS, STORES
 from windlass.core.flow.queue import QueueSettings
@@ -82,11 +82,11 @@ async def test_a_rollback_leaves_nothing_not_even_a_queue(host: Store, theirs: A
     assert not answers[0].existing, "the key is free"
 
 
-async def test_a_key_finds_the_job_that_stands_and_is_taken_with_the_commit(host: Store, theirs: Any) -> None:
-    standing = await enqueue_one(host, idempotency_key="a")
+async def test_a_key_finds_the_existing_job_and_is_taken_with_the_commit(host: Store, theirs: Any) -> None:
+    existing_job = await enqueue_one(host, idempotency_key="a")
     again, fresh = new_job(idempotency_key="a"), new_job(idempotency_key="b")
     answers = await host.jobs.enqueue_inside(theirs, [again, fresh], {})
-    assert [(each.id, each.existing) for each in answers] == [(standing, True), (fresh.id, False)]
+    assert [(each.id, each.existing) for each in answers] == [(existing_job, True), (fresh.id, False)]
     theirs.commit()
     late = await host.jobs.enqueue([new_job(idempotency_key="b")])
     assert [(each.id, each.existing) for each in late] == [(fresh.id, True)]
@@ -134,7 +134,7 @@ async def test_a_refused_enqueue_leaves_the_transaction_as_it_was(host: Store, t
 
 
 async def test_a_job_enqueued_with_a_callers_commit_waits_for_its_key(host: Store, theirs: Any) -> None:
-    (holder,) = await line_up(host)
+    (holder,) = await enqueue_with_key(host)
     behind, free = new_job(concurrency_key="k"), new_job(concurrency_key="other")
     await host.jobs.enqueue_inside(theirs, [behind, free], {})
     theirs.commit()
@@ -145,5 +145,5 @@ async def test_a_job_enqueued_with_a_callers_commit_waits_for_its_key(host: Stor
 async def test_a_rolled_back_job_leaves_its_key_free(host: Store, theirs: Any) -> None:
     await host.jobs.enqueue_inside(theirs, [new_job(concurrency_key="k")], {})
     theirs.rollback()
-    ids = await line_up(host, 2)
+    ids = await enqueue_with_key(host, 2)
     assert await drain(host) == ids

@@ -81,7 +81,7 @@ async def test_waits_and_the_last_hour_are_in_the_census(store: Store, clock: Ma
     assert (await census_of(store, clock)).recent.meters == ()
 
 
-async def test_schedules_are_in_the_census_as_they_stand(store: Store, clock: ManualClock) -> None:
+async def test_schedules_are_in_the_census_as_they_are(store: Store, clock: ManualClock) -> None:
     await add(store, "b", every=60)
     await add(store, "a", cron="0 9 * * *")
     await store.schedules.pause("a")
@@ -125,7 +125,7 @@ async def test_parked_jobs_wait_and_running_and_finished_ones_do_not(store: Stor
     for status in (Status.RUNNING, Status.COMPLETED, Status.CANCELLED, Status.DEAD):
         await put(store, status, type="done")
     await put(store, Status.FAILED, type="failed")
-    # Last: while somebody else is at work, the parked ones stay where they are.
+    # Last: while another worker is alive, the parked ones stay where they are.
     await put(store, Status.BLOCKED, type="parked", queue="odd")
     census = await census_of(store, clock)
     assert waiting(census) == {("default", "failed", False): 1, ("odd", "parked", False): 1}

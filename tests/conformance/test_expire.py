@@ -12,12 +12,12 @@ from tests.support.seed import (
     enqueue,
     enqueue_one,
     failed,
-    handed_back,
     let_lapse,
     look,
     new_job,
     open_lease,
     put,
+    requeued,
     running,
     settle,
     snoozed,
@@ -141,7 +141,7 @@ async def test_expiry_ends_the_wait_of_a_job_that_is_due_at_that_moment(store: S
     assert await status_of(store, id_) is Status.CANCELLED
 
 
-@pytest.mark.parametrize("ending", [failed, snoozed, handed_back])
+@pytest.mark.parametrize("ending", [failed, snoozed, requeued])
 async def test_an_attempt_that_fails_after_the_expiry_is_not_made_again(
     store: Store, clock: ManualClock, ending: Ending
 ) -> None:

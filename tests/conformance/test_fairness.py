@@ -10,9 +10,9 @@ from tests.support.seed import (
     enqueue,
     enqueue_one,
     failed,
-    handed_back,
     look,
     put,
+    requeued,
     settle,
     worker_info,
 )
@@ -31,7 +31,7 @@ def tenants(jobs: list[Claimed]) -> Counter[str | None]:
     return Counter(job.tenant for job in jobs)
 
 
-async def test_the_first_job_of_a_newcomer_is_in_the_next_claim(store: Store) -> None:
+async def test_the_first_job_of_a_new_tenant_is_in_the_next_claim(store: Store) -> None:
     await rule(store, fair=True)
     await enqueue(store, MANY, tenant="a")
     runner = await new_runner(store)
@@ -49,7 +49,7 @@ async def test_tenants_share_evenly_whatever_their_backlogs(store: Store) -> Non
     assert tenants(jobs) == {"a": 30, "b": 30, "c": 30}
 
 
-async def test_what_is_claimed_stands_in_the_order_of_turns(store: Store) -> None:
+async def test_what_is_claimed_is_in_the_order_of_turns(store: Store) -> None:
     await rule(store, fair=True)
     await enqueue(store, 50, tenant="a")
     await enqueue(store, 50, tenant="b")
@@ -160,7 +160,7 @@ async def test_more_tenants_than_a_claim_takes_jobs_are_all_served(store: Store)
         await enqueue(store, 2, tenant=f"t{i:03}")
     runner = await new_runner(store)
     served = tenants([job for _ in range(60) for job in await runner.claim(5)])
-    assert len(served) > 200, "nobody waits for ever"
+    assert len(served) > 200, "no tenant waits for ever"
     rest = tenants([job for _ in range(60) for job in await runner.claim(5)])
     assert set((served + rest).values()) == {2}
 
@@ -239,7 +239,7 @@ async def test_jobs_that_come_back_take_turns_again(store: Store, clock: ManualC
     runner = await new_runner(store)
     jobs = {job.id: job for job in await runner.claim()}
     await settle(store, failed(jobs[ids[0]]))
-    await settle(store, handed_back(jobs[ids[1]]))
+    await settle(store, requeued(jobs[ids[1]]))
     await settle(store, cancelled(jobs[ids[2]]))
     await settle(store, failed(jobs[ids[3]]))
     runner.held = []

@@ -20,7 +20,7 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 
-async def test_nothing_is_due_before_its_time_and_it_is_told_when(store: Store, clock: ManualClock) -> None:
+async def test_nothing_is_due_before_its_time_and_the_next_time_is_returned(store: Store, clock: ManualClock) -> None:
     assert (await store.schedules.due(10)).next_in is None
     await add(store)
     clock.advance(MINUTE - 1)
@@ -242,7 +242,7 @@ async def test_a_job_that_expires_has_its_time_from_when_it_may_run(store: Store
     assert job.expires_at == to_datetime(clock.wall() + 10 * SECOND)
 
 
-async def test_only_so_many_are_due_at_once_and_the_longest_overdue_come_first(
+async def test_the_number_that_is_due_at_once_is_limited_and_the_longest_overdue_come_first(
     store: Store, clock: ManualClock
 ) -> None:
     for n in range(10):
@@ -311,7 +311,7 @@ async def test_ticks_of_many_schedules_at_one_moment_are_each_as_their_own_says(
     assert {(job.schedule, job.tick) for job in found.values()} == {(name, to_datetime(tick)) for name in found}
     assert {found[f"plain {n}"].type for n in range(3)} == {"report"}
     keyed = [found[f"keyed {n}"].status for n in range(3)]
-    assert keyed.count(Status.BLOCKED) >= 2, "one may have the slot, the others are in line"
+    assert keyed.count(Status.BLOCKED) >= 2, "one may have the key slot, the others wait for it"
     assert set(keyed) <= {Status.BLOCKED, Status.PENDING}
     assert found["short"].expires_at == to_datetime(clock.wall() + 5 * SECOND)
     assert (found["urgent"].priority, found["urgent"].payload) == (3, {"n": 2})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed, dead, new_job
 from windlass.client.graphs import members
 from windlass.client.graphs.members import have_all_completed

@@ -1,7 +1,7 @@
 """held: what the store thinks a runner is running."""
 
 from tests.support.clock import ManualClock
-from tests.support.seed import completed, enqueue, handed_back, let_lapse, open_lease, request, running, settle
+from tests.support.seed import completed, enqueue, let_lapse, open_lease, request, requeued, running, settle
 from windlass.store.contract import Store
 from windlass.store.records import Held
 
@@ -17,7 +17,7 @@ async def test_a_runner_holds_what_it_claimed_and_has_not_settled(store: Store) 
     await open_lease(store)
     jobs = await store.jobs.claim(request(claim=7))
     await settle(store, completed(jobs[0]))
-    await settle(store, handed_back(jobs[1]))
+    await settle(store, requeued(jobs[1]))
     assert await store.jobs.held("r1") == [Held(jobs[2].id, 1, "default", 7)]
 
 

@@ -4,7 +4,7 @@ from random import Random
 
 from tests.support.clock import ManualClock
 from tests.support.runners import new_runner, rule, within_rate
-from tests.support.seed import enqueue, enqueue_one, handed_back, look, settle
+from tests.support.seed import enqueue, enqueue_one, look, requeued, settle
 from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.status import Status
@@ -105,11 +105,11 @@ async def test_a_throttled_job_keeps_its_slot(store: Store, clock: ManualClock) 
     assert [job.id for job in await runner.claim()] == [sorted(ids)[1]]
 
 
-async def test_a_job_that_is_handed_back_pays_again(store: Store, clock: ManualClock) -> None:
+async def test_a_job_that_is_requeued_pays_again(store: Store, clock: ManualClock) -> None:
     await enqueue_one(store, concurrency_key="k", key_rate=parse_rate("1/s", "r"))
     runner = await new_runner(store)
     (job,) = await runner.claim()
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     runner.held = []
     assert await runner.claim() == []
     clock.advance(SECOND)

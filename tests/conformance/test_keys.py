@@ -31,7 +31,7 @@ HOUR = 3600 * SECOND
 
 
 def keyed(on_conflict: OnConflict = OnConflict.EXISTING, **fields: object) -> NewJob:
-    """A newcomer under the key that all jobs here share."""
+    """A new job with the key that all jobs of these tests share."""
     return new_job(idempotency_key="k", on_conflict=on_conflict, **fields)
 
 
@@ -122,7 +122,7 @@ async def test_a_retry_is_refused_within_the_window_of_another(store: Store, clo
 
 
 @pytest.mark.parametrize("status", sorted(WAITING))
-async def test_a_newcomer_replaces_a_waiting_job(store: Store, status: Status) -> None:
+async def test_a_new_job_replaces_a_waiting_job(store: Store, status: Status) -> None:
     old = await put(store, status, idempotency_key="k", idempotency_window=HOUR)
     new = keyed(OnConflict.REPLACE, payload='{"n": 2}')
     assert await store.jobs.enqueue([new]) == [Enqueued(new.id)]
@@ -165,7 +165,7 @@ async def test_a_debounced_key_leaves_the_last_of_many(store: Store, clock: Manu
 
 
 @pytest.mark.parametrize("status", list(Status))
-async def test_raise_names_the_job_that_stands_and_stores_nothing_of_the_bulk(store: Store, status: Status) -> None:
+async def test_raise_names_the_existing_job_and_stores_nothing_of_the_bulk(store: Store, status: Status) -> None:
     old = await put(store, status, idempotency_key="k", idempotency_window=HOUR)
     before, others = await look(store, old), [new_job(idempotency_key="mine"), new_job(queue="new")]
     with pytest.raises(KeyConflict, match=f"idempotency key 'k' is held by job {old}") as caught:

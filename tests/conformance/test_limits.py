@@ -9,10 +9,10 @@ from tests.support.seed import (
     enqueue,
     enqueue_one,
     failed,
-    handed_back,
     let_lapse,
     open_lease,
     request,
+    requeued,
     settle,
 )
 from windlass.core.flow.queue import NO_LIMIT, QueueSettings
@@ -113,13 +113,13 @@ async def test_what_ran_before_there_was_a_limit_counts(store: Store) -> None:
     assert len(await runner.claim()) == 1
 
 
-async def test_what_fails_or_is_handed_back_makes_room(store: Store) -> None:
+async def test_what_fails_or_is_requeued_makes_room(store: Store) -> None:
     await rule(store, max_concurrency=2)
     await enqueue(store, 4)
     runner = await new_runner(store)
     one, two = await runner.claim()
     await settle(store, failed(one))
-    await settle(store, handed_back(two))
+    await settle(store, requeued(two))
     runner.held = []
     assert len(await runner.claim()) == 2
 

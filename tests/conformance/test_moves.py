@@ -36,7 +36,7 @@ async def expire(store: Store, clock: ManualClock, job: Job) -> None:
     await store.jobs.expire(10)
 
 
-async def put_off(store: Store, clock: ManualClock, job: Job) -> None:
+async def postpone(store: Store, clock: ManualClock, job: Job) -> None:
     await store.operator.change([job.id], JobChange(delay=DAY))
 
 
@@ -88,7 +88,7 @@ VERBS: dict[str, tuple[Verb, dict[Status, Status]]] = {
     "admit": (admit, {Status.SCHEDULED: Status.PENDING, Status.FAILED: Status.PENDING}),
     "expire": (expire, dict.fromkeys(WAITING, Status.CANCELLED)),
     "replace": (replace, dict.fromkeys(WAITING, Status.CANCELLED)),
-    "change, put off": (put_off, {Status.PENDING: Status.SCHEDULED, Status.BLOCKED: Status.SCHEDULED}),
+    "change, put off": (postpone, {Status.PENDING: Status.SCHEDULED, Status.BLOCKED: Status.SCHEDULED}),
     "change, bring forward": (bring_forward, dict.fromkeys((Status.SCHEDULED, Status.FAILED), Status.PENDING)),
     "run now": (
         lambda s, c, j: s.operator.run_now([j.id]),
@@ -102,7 +102,7 @@ VERBS: dict[str, tuple[Verb, dict[Status, Status]]] = {
     "settle dead": (settle("dead"), {Status.RUNNING: Status.DEAD}),
     "settle cancelled": (settle("cancelled"), {Status.RUNNING: Status.CANCELLED}),
     "settle snoozed": (settle("snoozed"), {Status.RUNNING: Status.SCHEDULED}),
-    "settle handed back": (settle("requeued"), {Status.RUNNING: Status.PENDING}),
+    "settle requeued": (settle("requeued"), {Status.RUNNING: Status.PENDING}),
     "rescue": (rescue, {Status.RUNNING: Status.PENDING}),
     "end, crashed": (crash(started=True), {Status.RUNNING: Status.PENDING}),
     "end, not started": (crash(started=False), {Status.RUNNING: Status.PENDING}),

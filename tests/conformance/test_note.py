@@ -1,7 +1,7 @@
 """note: what running attempts say about themselves."""
 
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_one, completed, handed_back, look, new_job, running, settle
+from tests.support.seed import claim_one, completed, look, new_job, requeued, running, settle
 from windlass.core.jobs.job import Claimed, LogLine, Progress
 from windlass.core.moments import to_datetime
 from windlass.store.contract import Store
@@ -37,7 +37,7 @@ async def test_progress_is_replaced_and_lines_are_added(store: Store) -> None:
 async def test_notes_stay_with_a_finished_job_and_through_its_attempts(store: Store) -> None:
     job = await running(store)
     await store.jobs.note([said(job, "first")])
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     again = await claim_one(store)
     await store.jobs.note([said(again, "second")])
     await settle(store, completed(again))
@@ -46,7 +46,7 @@ async def test_notes_stay_with_a_finished_job_and_through_its_attempts(store: St
 
 async def test_a_note_of_an_older_attempt_is_dropped(store: Store, clock: ManualClock) -> None:
     old = await running(store)
-    await settle(store, handed_back(old))
+    await settle(store, requeued(old))
     await claim_one(store)
     before = await look(store, old.id)
     late = Note(id=old.id, queue=old.queue, attempt=1, started_after=1, progress=Progress(9))

@@ -10,10 +10,10 @@ from tests.support.seed import (
     claim_ids,
     completed,
     enqueue_one,
-    handed_back,
     let_lapse,
     open_lease,
     request,
+    requeued,
     running,
     settle,
     status_of,
@@ -91,7 +91,7 @@ async def test_a_claim_whose_answer_was_lost_is_requeued_though_the_lease_is_ove
     clock.advance(OUTAGE)
     assert await store.jobs.claim(asked) == []
     assert [each.id for each in await store.jobs.held("r1")] == [id_]
-    assert await settle(store, handed_back(job)) == Settled.SETTLED
+    assert await settle(store, requeued(job)) == Settled.SETTLED
     assert await status_of(store, id_) is Status.PENDING
 
 

@@ -111,7 +111,7 @@ async def test_a_job_pays_what_it_costs(store: Store, clock: ManualClock) -> Non
     await rule(store, rate_limit=rate)
     ids = [await enqueue_one(store, rate_cost=cost) for cost in (4, 5, 3, 1)]
     runner = await new_runner(store)
-    assert [job.id for job in await runner.claim()] == ids[:2], "nobody is overtaken by who is cheaper"
+    assert [job.id for job in await runner.claim()] == ids[:2], "no job is overtaken by a cheaper one"
     clock.advance(2 * SECOND // 10)
     assert [job.id for job in await runner.claim()] == [ids[2]]
     clock.advance(SECOND // 10)

@@ -9,11 +9,11 @@ from tests.support.seed import (
     enqueue,
     enqueue_one,
     failed,
-    handed_back,
     let_lapse,
     look,
     open_lease,
     request,
+    requeued,
     running,
     settle,
     status_of,
@@ -141,7 +141,7 @@ async def test_a_wall_clock_that_jumps_ends_no_lease(store: Store, clock: Manual
         assert await store.leases.rescue(10) == []
 
 
-async def test_a_stopped_runner_hands_back_what_it_held(store: Store) -> None:
+async def test_a_stopped_runner_requeues_what_it_held(store: Store) -> None:
     job = await running(store, max_attempts=1)
     assert [(each.status, each.outcome) for each in await end(store, "r1", job, crashed=False)] == [
         (Status.PENDING, "requeued")
@@ -150,7 +150,7 @@ async def test_a_stopped_runner_hands_back_what_it_held(store: Store) -> None:
     assert (found.requeues, found.crashes, found.rescues) == (1, 0, 0)
 
 
-async def test_a_job_that_had_not_started_is_handed_back_by_a_crash(store: Store) -> None:
+async def test_a_job_that_had_not_started_is_requeued_by_a_crash(store: Store) -> None:
     await enqueue(store, 2)
     await open_lease(store)
     started, prefetched = await store.jobs.claim(request())
@@ -205,9 +205,9 @@ async def test_crashes_and_failures_spend_the_same_budget(store: Store, clock: M
     assert (await look(store, job.id)).reason == "crashed; 2 of 2 attempts used"
 
 
-async def test_an_attempt_that_is_not_the_one_that_started_is_handed_back(store: Store) -> None:
+async def test_an_attempt_that_is_not_the_one_that_started_is_requeued(store: Store) -> None:
     old = await running(store)
-    await settle(store, handed_back(old))
+    await settle(store, requeued(old))
     await claim_one(store)
     assert [each.outcome for each in await end(store, "r1", old)] == ["requeued"]
 

@@ -1,4 +1,4 @@
-"""sample, course: minutes for days and hours for months, made once however often and by however many."""
+"""sample, timeline: minutes for days and hours for months, made once however often and by however many."""
 
 import asyncio
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ async def test_a_minute_is_made_of_its_slots_shortly_after_it_is_over(store: Sto
         clock.advance(INTERVAL)
     clock.advance(LAG - 1)
     await make_up(store)
-    assert 0 not in await made(store), "somebody may still be writing down what ended in it"
+    assert 0 not in await made(store), "another runner may still be writing what ended in it"
     clock.advance(1)
     await make_up(store)
     found = {each.type: each for each in (await read(store)).meters if each.interval_start == START}
@@ -82,7 +82,7 @@ async def test_a_minute_is_made_of_its_slots_shortly_after_it_is_over(store: Sto
     assert found[""].ended == 0, "what has no name: it is there to tell that the minute was made"
 
 
-async def test_a_coordinator_is_told_when_the_next_minute_can_be_made(store: Store, clock: ManualClock) -> None:
+async def test_a_coordinator_learns_when_the_next_minute_can_be_made(store: Store, clock: ManualClock) -> None:
     await make_up(store)
     clock.advance(25 * SECOND)
     assert (await store.stats.sample()).next_in == 45 * SECOND
@@ -174,7 +174,7 @@ async def test_hours_are_made_up_as_long_as_there_are_minutes(store: Store, cloc
     clock.advance(2 * MINUTE)
     await make_up(store)
     hours = sorted(await made(store, HOUR))
-    assert hours == [-1, 0, 72], "of others there are only those in which somebody was there, or right after"
+    assert hours == [-1, 0, 72], "of others there are only those in which a worker was alive, or right after"
 
 
 async def test_jobs_are_counted_once_in_a_minute(store: Store, clock: ManualClock) -> None:
@@ -252,7 +252,7 @@ async def test_minutes_and_hours_are_pruned_when_their_time_is_over(
     assert {each.interval_start >= START + HOUR for each in (await read(store, step)).depths} == {True}
 
 
-async def test_a_course_may_be_of_one_queue_or_one_type(store: Store, clock: ManualClock) -> None:
+async def test_a_timeline_may_be_of_one_queue_or_one_type(store: Store, clock: ManualClock) -> None:
     await enqueue(store, 1, queue="a")
     await enqueue(store, 1, queue="b")
     await store.stats.record([meter("a", "x"), meter("a", "y"), meter("b", "x")])

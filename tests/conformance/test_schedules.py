@@ -84,7 +84,7 @@ async def test_other_times_count_from_now_on(store: Store, clock: ManualClock) -
     assert await ticks_of(store) == []
 
 
-async def test_an_operators_change_stands_beside_what_the_code_says_and_wins(store: Store) -> None:
+async def test_an_operators_change_is_kept_beside_what_the_code_says_and_wins(store: Store) -> None:
     await store.schedules.declare({"s": said(cron="0 9 * * *", overlap=False)})
     changed = settings(every="2h")
     found = await store.schedules.change("s", changed, ScheduleSettings())

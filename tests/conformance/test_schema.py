@@ -25,15 +25,15 @@ async def test_a_running_process_goes_on_beside_an_additive_step(store: Store) -
 async def test_a_process_that_starts_works_beside_an_additive_step(
     name: str, tmp_path: Path, clock: ManualClock
 ) -> None:
-    first, newcomer = STORES[name].open(tmp_path, clock), STORES[name].open(tmp_path, clock)
+    first, second = STORES[name].open(tmp_path, clock), STORES[name].open(tmp_path, clock)
     id_ = await enqueue_one(first)
     await take_step(first, breaking=False)
-    assert await newcomer.migrate() == []
-    await newcomer.check_schema()
-    await every_verb(newcomer)
-    assert (await look(newcomer, id_)).id == id_
+    assert await second.migrate() == []
+    await second.check_schema()
+    await every_verb(second)
+    assert (await look(second, id_)).id == id_
     await first.close()
-    await newcomer.close()
+    await second.close()
 
 
 async def test_a_running_process_notices_a_breaking_step(store: Store) -> None:
@@ -45,10 +45,10 @@ async def test_a_running_process_notices_a_breaking_step(store: Store) -> None:
 
 @pytest.mark.parametrize("name", LASTING)
 async def test_a_process_that_starts_refuses_a_breaking_step(name: str, tmp_path: Path, clock: ManualClock) -> None:
-    first, newcomer = STORES[name].open(tmp_path, clock), STORES[name].open(tmp_path, clock)
+    first, second = STORES[name].open(tmp_path, clock), STORES[name].open(tmp_path, clock)
     await take_step(first, breaking=True)
-    for call in (newcomer.migrate, newcomer.operator.counts, newcomer.check_schema):
+    for call in (second.migrate, second.operator.counts, second.check_schema):
         with pytest.raises(SchemaMismatch, match="upgrade"):
             await call()
     await first.close()
-    await newcomer.close()
+    await second.close()

@@ -15,11 +15,11 @@ from tests.support.seed import (
     enqueue,
     enqueue_one,
     failed,
-    handed_back,
     let_lapse,
     look,
     open_lease,
     request,
+    requeued,
     running,
     settle,
     snoozed,
@@ -103,11 +103,11 @@ async def test_snoozed_comes_back_without_using_up_its_budget(store: Store, cloc
     assert found.run_at == to_datetime(clock.wall() + 5 * SECOND)
 
 
-async def test_handed_back_is_pending_at_its_old_rank_and_budget(store: Store, clock: ManualClock) -> None:
+async def test_requeued_is_pending_at_its_old_rank_and_budget(store: Store, clock: ManualClock) -> None:
     job = await running(store)
     clock.advance(SECOND)
     await enqueue_one(store)
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     found = await look(store, job.id)
     assert (found.status, found.requeues, found.failures) == (Status.PENDING, 1, 0)
     assert (await claim_ids(store))[0] == job.id
@@ -117,7 +117,7 @@ async def test_requeued_with_a_pause_is_scheduled_and_its_budget_is_untouched(
     store: Store, clock: ManualClock
 ) -> None:
     job = await running(store)
-    await settle(store, msgspec.structs.replace(handed_back(job), status=Status.SCHEDULED, delay=5 * SECOND))
+    await settle(store, msgspec.structs.replace(requeued(job), status=Status.SCHEDULED, delay=5 * SECOND))
     found = await look(store, job.id)
     assert (found.status, found.requeues, found.snoozes, found.failures) == (Status.SCHEDULED, 1, 0, 0)
     assert found.run_at == to_datetime(clock.wall() + 5 * SECOND)
@@ -152,7 +152,7 @@ async def test_a_start_that_was_noted_is_kept_by_the_settlement(
 @pytest.mark.parametrize("outcome", sorted(ENDINGS))
 async def test_a_settlement_of_another_attempt_is_stale_and_changes_nothing(store: Store, outcome: str) -> None:
     job = await running(store)
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     newer = await claim_one(store)
     before = await look(store, job.id)
     if outcome != "requeued":
@@ -188,16 +188,16 @@ async def test_a_repeat_is_known_when_the_job_is_not_kept(store: Store, outcome:
 async def test_an_older_attempt_is_stale_also_when_the_job_is_not_kept(store: Store) -> None:
     await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 0}))
     old = await running(store)
-    await settle(store, handed_back(old))
+    await settle(store, requeued(old))
     await settle(store, completed(await claim_one(store)))
     assert await settle(store, completed(old)) is Settled.STALE
 
 
 async def test_a_repeat_is_known_after_the_job_was_claimed_again(store: Store) -> None:
     job = await running(store)
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     await claim_one(store)
-    assert await settle(store, handed_back(job)) is Settled.ALREADY
+    assert await settle(store, requeued(job)) is Settled.ALREADY
 
 
 async def test_a_repeat_is_known_after_a_person_retried_the_job(store: Store) -> None:
@@ -256,7 +256,7 @@ async def test_a_job_that_ended_before_it_could_stop_ends_as_it_ended(store: Sto
 async def test_the_history_of_attempts_is_bounded_and_keeps_the_newest(store: Store) -> None:
     job = await running(store)
     for _ in range(60):
-        await settle(store, handed_back(job))
+        await settle(store, requeued(job))
         job = await claim_one(store)
     await settle(store, completed(job))
     found = await look(store, job.id)
@@ -270,7 +270,7 @@ async def test_one_stale_item_does_not_hurt_the_others_of_its_batch(store: Store
     ids = await enqueue(store, 6)
     await open_lease(store)
     jobs = await store.jobs.claim(request())
-    await settle(store, handed_back(jobs[0]))
+    await settle(store, requeued(jobs[0]))
     batch = [completed(jobs[0]), *(make(job) for make, job in zip(list(ENDINGS.values())[:5], jobs[1:], strict=True))]
     assert await store.jobs.settle(batch) == [Settled.STALE, *[Settled.SETTLED] * 5]
     statuses = [await status_of(store, id_) for id_ in ids]

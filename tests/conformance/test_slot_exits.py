@@ -3,7 +3,16 @@
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.lines import RUNNING_EXITS, WAITING_EXITS, drain, line_up, look_again, may_run, park_all, take
+from tests.support.key_queues import (
+    RUNNING_EXITS,
+    WAITING_EXITS,
+    drain,
+    enqueue_with_key,
+    look_again,
+    may_run,
+    park_all,
+    take,
+)
 from tests.support.seed import claim_ids, completed, failed, look, open_lease, settle, status_of, worker_info
 from windlass.core.jobs.change import JobChange
 from windlass.core.moments import DAY, SECOND
@@ -15,8 +24,8 @@ from windlass.store.records import Transition
 @pytest.mark.parametrize("exit_", RUNNING_EXITS)
 async def test_a_running_holder_leaves(store: Store, clock: ManualClock, exit_: str) -> None:
     leaving = RUNNING_EXITS[exit_]
-    first, second, third = await line_up(store, 3, max_attempts=10)
-    (other,) = await line_up(store, 1, "another", type="other")
+    first, second, third = await enqueue_with_key(store, 3, max_attempts=10)
+    (other,) = await enqueue_with_key(store, 1, "another", type="other")
     (job,) = await take(store)
     assert await may_run(store, [first, second, third]) == [first], "not before"
     await leaving.leave(store, clock, job)
@@ -28,7 +37,7 @@ async def test_a_running_holder_leaves(store: Store, clock: ManualClock, exit_: 
 async def test_a_job_that_keeps_its_slot_runs_before_those_behind_it(
     store: Store, clock: ManualClock, exit_: str
 ) -> None:
-    ids = await line_up(store, 3)
+    ids = await enqueue_with_key(store, 3)
     (job,) = await take(store)
     await RUNNING_EXITS[exit_].leave(store, clock, job)
     assert await drain(store) == ids
@@ -37,51 +46,51 @@ async def test_a_job_that_keeps_its_slot_runs_before_those_behind_it(
 @pytest.mark.parametrize("exit_", WAITING_EXITS)
 async def test_a_waiting_holder_gives_way(store: Store, clock: ManualClock, exit_: str) -> None:
     give_way, frees = WAITING_EXITS[exit_]
-    (first,) = await line_up(store, expires=DAY, idempotency_key="first")
-    behind = await line_up(store, 2)
+    (first,) = await enqueue_with_key(store, expires=DAY, idempotency_key="first")
+    behind = await enqueue_with_key(store, 2)
     assert await may_run(store, [first, *behind]) == [first]
     await give_way(store, clock, first)
     assert await may_run(store, behind) == (behind[:1] if frees else [])
 
 
 @pytest.mark.parametrize("exit_", WAITING_EXITS)
-async def test_one_that_leaves_the_line_frees_nothing(store: Store, clock: ManualClock, exit_: str) -> None:
-    (first,) = await line_up(store)
-    (second,) = await line_up(store, expires=DAY, idempotency_key="first")
-    (third,) = await line_up(store)
+async def test_a_waiting_job_that_leaves_frees_no_key_slot(store: Store, clock: ManualClock, exit_: str) -> None:
+    (first,) = await enqueue_with_key(store)
+    (second,) = await enqueue_with_key(store, expires=DAY, idempotency_key="first")
+    (third,) = await enqueue_with_key(store)
     await look_again(store)
     await WAITING_EXITS[exit_][0](store, clock, second)
     assert await may_run(store, [first, third]) == [first]
 
 
-@pytest.mark.parametrize("exit_", ["called off", "expired", "replaced", "moved to another queue", "put off"])
-async def test_when_the_head_of_a_line_leaves_the_next_brings_its_own_limit(
+@pytest.mark.parametrize("exit_", ["cancelled", "expired", "replaced", "moved to another queue", "postponed"])
+async def test_when_the_first_that_waits_leaves_the_next_brings_its_own_limit(
     store: Store, clock: ManualClock, exit_: str
 ) -> None:
-    (holder,) = await line_up(store)
-    (narrow,) = await line_up(store, expires=DAY, idempotency_key="first")
-    (wide,) = await line_up(store, key_limit=2)
+    (holder,) = await enqueue_with_key(store)
+    (narrow,) = await enqueue_with_key(store, expires=DAY, idempotency_key="first")
+    (wide,) = await enqueue_with_key(store, key_limit=2)
     assert await may_run(store, [holder, narrow, wide]) == [holder]
     await WAITING_EXITS[exit_][0](store, clock, narrow)
     assert await may_run(store, [holder, wide]) == [holder, wide]
 
 
-async def test_a_whole_line_is_called_off_at_once(store: Store) -> None:
-    ids = await line_up(store, 20)
-    others = await line_up(store, 2, "other")
+async def test_a_whole_key_queue_is_cancelled_at_once(store: Store) -> None:
+    ids = await enqueue_with_key(store, 20)
+    others = await enqueue_with_key(store, 2, "other")
     await store.operator.cancel([*ids, ids[0]], "purged")
     assert [await status_of(store, id_) for id_ in ids] == [Status.CANCELLED] * 20
     assert await drain(store) == others
 
 
 async def test_a_key_is_free_after_a_purge(store: Store) -> None:
-    await store.operator.cancel(await line_up(store, 5), "purged")
-    ids = await line_up(store, 2)
+    await store.operator.cancel(await enqueue_with_key(store, 5), "purged")
+    ids = await enqueue_with_key(store, 2)
     assert await may_run(store, ids) == ids[:1]
 
 
-async def test_a_failed_job_stands_in_line_again_when_it_is_due(store: Store, clock: ManualClock) -> None:
-    first, second = await line_up(store, 2)
+async def test_a_failed_job_waits_for_its_key_again_when_it_is_due(store: Store, clock: ManualClock) -> None:
+    first, second = await enqueue_with_key(store, 2)
     (job,) = await take(store)
     await settle(store, failed(job))
     (running,) = await take(store)
@@ -94,8 +103,8 @@ async def test_a_failed_job_stands_in_line_again_when_it_is_due(store: Store, cl
 
 
 @pytest.mark.parametrize("verb", ["retry", "run_now", "change"])
-async def test_a_failed_job_that_need_not_wait_any_longer_stands_in_line(store: Store, verb: str) -> None:
-    first, second = await line_up(store, 2)
+async def test_a_failed_job_that_need_not_wait_any_longer_waits_for_its_key(store: Store, verb: str) -> None:
+    first, second = await enqueue_with_key(store, 2)
     (job,) = await take(store)
     await settle(store, failed(job))
     (running,) = await take(store)
@@ -106,8 +115,8 @@ async def test_a_failed_job_that_need_not_wait_any_longer_stands_in_line(store: 
 
 
 @pytest.mark.parametrize("verb", ["retry", "run_now", "change"])
-async def test_a_failed_job_whose_key_is_free_need_not_stand_in_line(store: Store, verb: str) -> None:
-    (id_,) = await line_up(store)
+async def test_a_failed_job_whose_key_is_free_need_not_wait_for_it(store: Store, verb: str) -> None:
+    (id_,) = await enqueue_with_key(store)
     (job,) = await take(store)
     await settle(store, failed(job))
     (moved,) = await _bring_forward(store, verb, id_)
@@ -125,8 +134,8 @@ async def _bring_forward(store: Store, verb: str, id_: str) -> list[Transition |
 
 
 @pytest.mark.parametrize("exit_", ["completed", "dead", "cancelled"])
-async def test_a_finished_job_that_is_retried_stands_in_line(store: Store, clock: ManualClock, exit_: str) -> None:
-    first, second, third = await line_up(store, 3)
+async def test_a_finished_job_that_is_retried_waits_for_its_key(store: Store, clock: ManualClock, exit_: str) -> None:
+    first, second, third = await enqueue_with_key(store, 3)
     (job,) = await take(store)
     await RUNNING_EXITS[exit_].leave(store, clock, job)
     clock.advance(SECOND)
@@ -135,18 +144,18 @@ async def test_a_finished_job_that_is_retried_stands_in_line(store: Store, clock
     assert await drain(store) == [second, third, first]
 
 
-async def test_a_scheduled_job_that_is_told_to_run_now_stands_in_line(store: Store) -> None:
-    holder = await line_up(store)
-    (later,) = await line_up(store, delay=DAY)
+async def test_a_scheduled_job_that_is_to_run_now_waits_for_its_key(store: Store) -> None:
+    holder = await enqueue_with_key(store)
+    (later,) = await enqueue_with_key(store, delay=DAY)
     await look_again(store)
     assert await store.operator.run_now([later]) == [Transition(later, Status.BLOCKED, done=True)]
     assert await store.operator.run_now([later]) == [Transition(later, Status.BLOCKED, done=False)]
     assert await drain(store) == [*holder, later]
 
 
-async def test_a_job_that_moves_stands_in_the_line_of_its_new_queue(store: Store) -> None:
-    there = await line_up(store, queue="other")
-    here = await line_up(store, 2)
+async def test_a_job_that_moves_waits_for_the_key_in_its_new_queue(store: Store) -> None:
+    there = await enqueue_with_key(store, queue="other")
+    here = await enqueue_with_key(store, 2)
     await look_again(store)
     assert await store.operator.change(here, JobChange(queue="other")) == [
         Transition(id_, Status.BLOCKED, done=True) for id_ in here
@@ -155,15 +164,17 @@ async def test_a_job_that_moves_stands_in_the_line_of_its_new_queue(store: Store
     assert (await store.operator.counts()).queues.get("default", {}).get("blocked", 0) == 0
 
 
-async def test_one_in_line_moves_to_a_queue_where_its_key_is_free(store: Store) -> None:
-    ids = await line_up(store, 2)
+async def test_a_waiting_job_moves_to_a_queue_where_its_key_is_free(store: Store) -> None:
+    ids = await enqueue_with_key(store, 2)
     await look_again(store)
     await store.operator.change([ids[1]], JobChange(queue="other"))
     assert await may_run(store, ids) == ids
 
 
-async def test_one_in_line_that_is_put_off_waits_for_its_time(store: Store, clock: ManualClock) -> None:
-    first, second = await line_up(store, 2)
+async def test_a_job_that_waits_for_its_key_and_is_postponed_waits_for_its_time(
+    store: Store, clock: ManualClock
+) -> None:
+    first, second = await enqueue_with_key(store, 2)
     await look_again(store)
     assert await store.operator.change([second], JobChange(delay=5 * SECOND)) == [
         Transition(second, Status.SCHEDULED, done=True)
@@ -175,16 +186,16 @@ async def test_one_in_line_that_is_put_off_waits_for_its_time(store: Store, cloc
     assert await drain(store) == [second]
 
 
-async def test_a_new_priority_moves_one_up_in_the_line(store: Store) -> None:
-    first, second, third = await line_up(store, 3)
+async def test_a_new_priority_moves_a_waiting_job_up(store: Store) -> None:
+    first, second, third = await enqueue_with_key(store, 3)
     await look_again(store)
     await store.operator.change([third], JobChange(priority=1))
     assert await drain(store) == [first, third, second]
 
 
-async def test_a_parked_holder_gives_way_and_stands_in_line_when_its_type_is_known(store: Store) -> None:
-    (strange,) = await line_up(store, type="strange")
-    (known,) = await line_up(store, type="known")
+async def test_a_parked_holder_frees_its_key_slot_and_waits_again_when_its_type_is_known(store: Store) -> None:
+    (strange,) = await enqueue_with_key(store, type="strange")
+    (known,) = await enqueue_with_key(store, type="known")
     await park_all(store)
     found = await look(store, strange)
     assert (found.status, found.reason) == (Status.BLOCKED, "no worker for type")
@@ -196,15 +207,17 @@ async def test_a_parked_holder_gives_way_and_stands_in_line_when_its_type_is_kno
 
 
 async def test_a_parked_job_whose_key_is_free_runs_when_its_type_is_known(store: Store) -> None:
-    (strange,) = await line_up(store, type="strange")
+    (strange,) = await enqueue_with_key(store, type="strange")
     await park_all(store)
     await store.workers.beat(worker_info(types=("strange",)))
     assert await drain(store, types=("strange",)) == [strange]
 
 
-async def test_an_expired_line_is_cleared_and_those_behind_go_on(store: Store, clock: ManualClock) -> None:
-    expiring = await line_up(store, 5, expires=SECOND)
-    (last,) = await line_up(store)
+async def test_expired_jobs_that_wait_for_a_key_are_cleared_and_those_behind_go_on(
+    store: Store, clock: ManualClock
+) -> None:
+    expiring = await enqueue_with_key(store, 5, expires=SECOND)
+    (last,) = await enqueue_with_key(store)
     await look_again(store)
     clock.advance(SECOND)
     assert [job.id for job in await take(store)] in ([last], [])
@@ -214,7 +227,7 @@ async def test_an_expired_line_is_cleared_and_those_behind_go_on(store: Store, c
 
 
 async def test_a_deleted_job_frees_no_slot_of_another(store: Store) -> None:
-    ids = await line_up(store, 3)
+    ids = await enqueue_with_key(store, 3)
     (job,) = await take(store)
     await settle(store, completed(job))
     await look_again(store)

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.lines import look_again, park_all, take
+from tests.support.key_queues import look_again, park_all, take
 from tests.support.parts import extended
 from tests.support.seed import ENDINGS, completed, enqueue, let_lapse, settle, worker_info
 from windlass.core.ids import JobId

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.lines import RUNNING_EXITS, WAITING_EXITS, drain, line_up, look_again, may_run, park_all, take
+from tests.support.key_queues import (
+    RUNNING_EXITS,
+    WAITING_EXITS,
+    drain,
+    enqueue_with_key,
+    look_again,
+    may_run,
+    park_all,
+    take,
+)
 from tests.support.seed import WAIT, completed, failed, look, new_job, settle, snoozed, status_of, worker_info
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange
@@ -20,7 +29,7 @@ from windlass.store.records import Transition
 
 async def in_order(store: Store, jobs: int, **fields: Any) -> list[JobId]:
     """Several of a strict key, enqueued together."""
-    return await line_up(store, jobs, key_strict=True, **fields)
+    return await enqueue_with_key(store, jobs, key_strict=True, **fields)
 
 
 async def test_priority_is_ignored(store: Store, clock: ManualClock) -> None:
@@ -87,19 +96,19 @@ async def test_a_job_that_waits_to_be_tried_again_is_not_in_the_way_of_other_key
     await in_order(store, 2)
     (job,) = await take(store)
     await settle(store, failed(job))
-    other = await line_up(store, 2, "other", key_strict=True)
+    other = await enqueue_with_key(store, 2, "other", key_strict=True)
     assert await drain(store) == other
 
 
-async def test_newcomers_stand_behind_a_failed_one(store: Store, clock: ManualClock) -> None:
+async def test_new_jobs_come_behind_a_failed_one(store: Store, clock: ManualClock) -> None:
     (first,) = await in_order(store, 1)
     (job,) = await take(store)
     await settle(store, failed(job))
-    newcomers = await in_order(store, 2, priority=9)
+    later = await in_order(store, 2, priority=9)
     assert await drain(store) == []
     clock.advance(WAIT)
     await store.jobs.admit(10)
-    assert await drain(store) == [first, *newcomers]
+    assert await drain(store) == [first, *later]
 
 
 @pytest.mark.parametrize("ending", [failed, snoozed], ids=["failed", "snoozed"])
@@ -151,9 +160,7 @@ async def test_a_pending_holder_that_is_due_anyway_keeps_its_place(store: Store,
     assert await drain(store) == ids
 
 
-async def test_a_failed_holder_that_is_put_off_stands_at_the_end_when_it_is_due(
-    store: Store, clock: ManualClock
-) -> None:
+async def test_a_failed_holder_that_is_postponed_comes_last_when_it_is_due(store: Store, clock: ManualClock) -> None:
     first, second = await in_order(store, 2)
     (job,) = await take(store)
     await settle(store, failed(job))
@@ -165,7 +172,7 @@ async def test_a_failed_holder_that_is_put_off_stands_at_the_end_when_it_is_due(
     assert (await look(store, first)).reason == "waits for its concurrency key"
 
 
-async def test_a_retried_dead_job_stands_at_the_end(store: Store, clock: ManualClock) -> None:
+async def test_a_retried_dead_job_comes_last(store: Store, clock: ManualClock) -> None:
     ids = await in_order(store, 3, max_attempts=1)
     (job,) = await take(store)
     await settle(store, failed(job))
@@ -184,7 +191,7 @@ async def test_a_parked_holder_keeps_its_place(store: Store) -> None:
     assert await drain(store, types=("known", "strange")) == [strange, known]
 
 
-@pytest.mark.parametrize("exit_", ["called off", "expired", "moved to another queue", "put off"])
+@pytest.mark.parametrize("exit_", ["cancelled", "expired", "moved to another queue", "postponed"])
 async def test_a_parked_holder_gives_way(store: Store, clock: ManualClock, exit_: str) -> None:
     (strange,) = await in_order(store, 1, type="strange", expires=DAY)
     (known,) = await in_order(store, 1, type="known")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.chains import after, end_next, enqueue_jobs, fallen, links, reasons, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import cancelled, completed, dead, enqueue_one, new_job, settle, status_of
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob

@@ -11,7 +11,7 @@ from tests.support.processes import until
 from tests.support.servers.ports import free_port
 
 pytestmark = on_sqlite
-PREFIX = "/back/office"
+PREFIX = "/back/admin"
 
 
 @pytest.fixture

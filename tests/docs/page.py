@@ -69,5 +69,5 @@ def blocks(page: Path) -> list[Block]:
         )
         for each in FENCE.finditer(text)
     ]
-    assert len(COMMENT.findall(text)) == len([each for each in found if each.mark]), "a mark stands before no block"
+    assert len(COMMENT.findall(text)) == len([each for each in found if each.mark]), "a mark is before no block"
     return found

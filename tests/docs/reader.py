@@ -110,8 +110,8 @@ class Reader:
                 check=False,
             ).returncode
         self._printed = log.read_text()
-        told = f"{block.text}\n--- exit code {code}, printed\n{self._printed}"
-        assert (code != 0) == (block.mark == "fails"), told
+        reported = f"{block.text}\n--- exit code {code}, printed\n{self._printed}"
+        assert (code != 0) == (block.mark == "fails"), reported
 
 
 def _begun(process: Process) -> None:
@@ -147,11 +147,11 @@ def read_ini(text: str) -> configparser.ConfigParser:
     return parser
 
 
-def unlike(told: str, printed: str) -> str:
+def unlike(reported: str, printed: str) -> str:
     """The first line of the page that was not printed, in order; … stands for anything, spaces do not count."""
     lines = [" ".join(line.split()) for line in printed.splitlines() if line.strip()]
     skipping, at = False, 0
-    for line in (" ".join(each.split()) for each in told.splitlines() if each.strip()):
+    for line in (" ".join(each.split()) for each in reported.splitlines() if each.strip()):
         if line == "…":
             skipping = True
             continue

@@ -40,10 +40,10 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 
 
 def test_the_index_leads_to_every_page() -> None:
-    told = {leads(DOCS / "README.md", target) for target in links(DOCS / "README.md")}
+    reported = {leads(DOCS / "README.md", target) for target in links(DOCS / "README.md")}
     elsewhere = (DOCS / "decisions", DOCS / "benchmarks")
     pages = {page for page in DOCS.rglob("*.md") if page.parent not in elsewhere and page != DOCS / "README.md"}
-    assert sorted(map(name_of, pages - told)) == []
+    assert sorted(map(name_of, pages - reported)) == []
 
 
 def test_a_link_to_nowhere_is_noticed(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_what_needs_a_program_that_is_not_there_is_left_out(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("told", "printed"),
+    ("reported", "printed"),
     [
         ("a b", "a   b\n"),
         ("job … is dead", "job 123 is dead"),
@@ -60,15 +60,15 @@ def test_what_needs_a_program_that_is_not_there_is_left_out(tmp_path: Path) -> N
         ("first\n…", "first\nsecond"),
     ],
 )
-def test_output_may_be_shortened(told: str, printed: str) -> None:
-    assert unlike(told, printed) == ""
+def test_output_may_be_shortened(reported: str, printed: str) -> None:
+    assert unlike(reported, printed) == ""
 
 
 @pytest.mark.parametrize(
-    ("told", "printed"), [("a", "a\nb"), ("a\nb", "a"), ("…\na", "b\nc"), ("b\n…\na", "a\nb"), ("a…c", "ab")]
+    ("reported", "printed"), [("a", "a\nb"), ("a\nb", "a"), ("…\na", "b\nc"), ("b\n…\na", "a\nb"), ("a…c", "ab")]
 )
-def test_output_that_differs_is_told(told: str, printed: str) -> None:
-    assert unlike(told, printed)
+def test_output_that_differs_is_reported(reported: str, printed: str) -> None:
+    assert unlike(reported, printed)
 
 
 @pytest.mark.parametrize(("kind", "text"), [("toml", "a ="), ("ini", "no section"), ("dockerfile", "PLEASE work")])

@@ -33,7 +33,7 @@ def walk(number: int) -> None:
     assert shop.app.jobs.get(later.id).status == "cancelled"
 
 
-def keep_aside() -> None:
+def offload_payloads() -> None:
     """Blobs are written in threads, several at once."""
     later = shop.block.using(delay=3600)
     for handle in shop.app.enqueue_many([later.job(gate=LARGE) for _ in range(6)]):
@@ -69,7 +69,7 @@ def give_up() -> None:
 
 def all_at_once() -> None:
     started = [gevent.spawn(walk, number) for number in range(AT_ONCE)]
-    started += map(gevent.spawn, [keep_aside, wait_for_another, give_up])
+    started += map(gevent.spawn, [offload_payloads, wait_for_another, give_up])
     gevent.joinall(started, raise_error=True)
 
 

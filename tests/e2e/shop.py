@@ -83,7 +83,7 @@ def last_word(ctx: Context, gate: str) -> None:
 
 
 @app.task
-def hog(ctx: Context, seconds: float, gate: str) -> None:
+def gil_holder(ctx: Context, seconds: float, gate: str) -> None:
     """Holds the interpreter's lock for as long as one C call takes, again and again."""
     trace(ctx, "start")
     end = time.monotonic() + seconds

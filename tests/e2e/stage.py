@@ -137,7 +137,7 @@ class Stage:
         for worker in left:
             worker.send(signal.SIGTERM)
         assert [worker.wait() for worker in left] == [0] * len(left)
-        # Where nobody sees whether a process lives, one that was killed is listed for a minute.
+        # Where it is unknown whether a process lives, one that was killed is listed for a minute.
         killed = {worker.pid for worker in self.workers} - {worker.pid for worker in left}
         assert {worker.pid for worker in self.app.workers.list()} <= killed
         assert self.inside.leases() == []
@@ -149,7 +149,7 @@ class Stage:
         assert set(self.ids) <= jobs.keys(), "an acknowledged job is lost"
         history = self.history
         history.check()
-        assert history.runs().keys() <= jobs.keys(), "a job ran that nobody enqueued"
+        assert history.runs().keys() <= jobs.keys(), "a job ran that was not enqueued"
         for id_, job in jobs.items():
             if id_ not in unfinished:
                 self._check_completed(job, history, again=id_ in again)

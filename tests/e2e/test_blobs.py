@@ -1,4 +1,4 @@
-"""Large payloads and results, with real workers: fetched, put aside, collected, in every kind of handler."""
+"""Large payloads and results, with real workers: fetched, offloaded, collected, in every kind of handler."""
 
 import json
 import os
@@ -77,11 +77,11 @@ def test_the_worker_of_an_app_collects_what_its_jobs_leave(depot: Stage) -> None
     waiting = depot.enqueue_one("nobody.knows", cargo=CARGO)
     worker = depot.worker(app="warehouse:app")
     until(lambda: [folder.name for folder in folders(root(depot))] == [waiting], "the sweep comes")
-    until(lambda: "2 blobs removed that no job refers to" in worker.output, "it is told")
+    until(lambda: "2 blobs removed that no job refers to" in worker.output, "it is logged")
     depot.close_down()
 
 
-def test_a_coordinator_of_its_own_is_told_where_the_blobs_are(depot: Stage) -> None:
+def test_a_coordinator_of_its_own_is_given_the_folder_of_blobs(depot: Stage) -> None:
     offload = depot.app.offload()
     assert offload is not None
     offload.keep(new_id(), "payload", CARGO)
@@ -141,7 +141,7 @@ print(sum(app.stats.counts().totals.values()))
 """
 
 
-def test_a_full_disk_is_told_for_certain_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_for_certain_and_leaves_nothing(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", FULL], cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False
     )

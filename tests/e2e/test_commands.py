@@ -127,7 +127,7 @@ def test_several_runners_share_the_work_and_each_signs_off(stage: Stage) -> None
 
 
 @on_every_store
-def test_the_loop_of_an_embedding_program_hands_in_too(stage: Stage) -> None:
+def test_the_loop_of_an_embedding_program_enqueues_too(stage: Stage) -> None:
     async def enqueue_jobs() -> list[str]:
         handles = await stage.app.aenqueue_many([stage.make("aquick") for _ in range(5)])
         return [handle.id for handle in handles]

@@ -77,7 +77,7 @@ def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kin
 
 
 @on_every_store
-def test_the_loss_of_a_whole_worker_is_nobodys_crash(den: Stage) -> None:
+def test_the_loss_of_a_whole_worker_is_counted_as_a_crash_of_no_job(den: Stage) -> None:
     kinds = ("async", "thread", "process")
     ids = [id_ for kind in kinds for id_ in den.enqueue(f"{kind}.wait", 2, {"max_attempts": 1}, gate="gate")]
     worker = den.worker(app="rogues:app", lease="1s")

@@ -110,7 +110,7 @@ def test_the_next_job_runs_the_new_code(desk: Enqueuer) -> None:
         ),
     ],
 )
-def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
+def test_an_app_that_cannot_be_imported_is_shown_and_runs_after_the_next_save(
     desk: Enqueuer, broken: str, shown: list[str]
 ) -> None:
     desk.words.write_text(broken)
@@ -129,7 +129,7 @@ def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
     assert dev.wait() == 0
 
 
-def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new_code(desk: Enqueuer) -> None:
+def test_a_running_job_that_does_not_end_in_time_is_requeued_and_runs_the_new_code(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "100ms")
     id_ = desk.stage.enqueue_one("hold")
     until(lambda: (desk.stage.folder / "held").exists(), "the job runs")

@@ -21,7 +21,7 @@ def doctor(stage: Stage, code: int) -> dict[str, list[str]]:
     return problems
 
 
-def test_jobs_that_no_live_worker_can_run_are_told_until_one_can(stage: Stage) -> None:
+def test_jobs_that_no_live_worker_can_run_are_reported_until_one_can(stage: Stage) -> None:
     stage.worker()
     assert doctor(stage, 0) == {}
     stage.enqueue("stranger", 3)

@@ -1,4 +1,4 @@
-"""SIGTERM: running jobs get the drain time, the rest is handed back, the worker signs off and exits 0."""
+"""SIGTERM: running jobs get the drain time, the rest is requeued, the worker signs off and exits 0."""
 
 import shutil
 import signal
@@ -15,7 +15,7 @@ from windlass.worker.stop_signals import SAME_REQUEST_SECONDS
 
 
 @on_every_store
-def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_attempt(stage: Stage) -> None:
+def test_what_outlives_the_drain_is_requeued_and_never_overlaps_its_next_attempt(stage: Stage) -> None:
     port = free_port()
     # All slots are in use when the signal comes: the job after it cannot start before the runner has got the stop.
     worker = stage.worker("--drain", "2s", "--concurrency", "6", "--health", f"127.0.0.1:{port}")
@@ -88,8 +88,8 @@ def test_a_drain_under_load_keeps_nothing_but_what_runs(stage: Stage) -> None:
     until(lambda: len(stage.history.starts(type="quick")) > 100, "the load flows")
     worker.send(signal.SIGTERM)
     until(lambda: answer(port, "/readyz") == 503, "the drain begins")
-    # Nobody else works here: what was claimed or prefetched must come back by itself, while the one job runs on.
-    until(lambda: [job.id for job in stage.all_jobs("running")] == [blocked], "all else is handed back")
+    # No other worker is here: what was claimed or prefetched must come back by itself, while the one job runs on.
+    until(lambda: [job.id for job in stage.all_jobs("running")] == [blocked], "all else is requeued")
     stage.open("gate")
     assert worker.wait() == 0
     assert all(job.rescues == job.crashes == job.failures == 0 for job in stage.all_jobs())

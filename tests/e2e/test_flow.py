@@ -16,8 +16,8 @@ from windlass import Job, NewJob
 from windlass.core.flow.queue import QueueSettings
 from windlass.store.open import open_store
 
-MAX_BEFORE_A_NEWCOMER = 100
-"""Jobs of another tenant that may be claimed before a newcomer's: of thousands, those of a few claims."""
+MAX_BEFORE_A_NEW_TENANT = 100
+"""Jobs of another tenant that may be claimed before a new tenant's: of thousands, those of a few claims."""
 
 
 def rule(stage: Stage, **settings: Any) -> None:
@@ -135,11 +135,11 @@ def test_a_tenant_with_one_job_does_not_wait_for_the_thousands_of_another(stage:
     worker = stage.worker("--concurrency", "5")
     until(lambda: len(stage.history.starts()) > 20, "the worker is busy with the crowd")
     (one,) = stage.enqueue_all([make(stage, "quick", {"tenant": "B"})])
-    newcomer = stage.until_status(one, "completed")
-    assert newcomer.claimed_at is not None
+    first_job = stage.until_status(one, "completed")
+    assert first_job.claimed_at is not None
     began = [job.claimed_at for job in stage.all_jobs(("running", "completed")) if job.tenant == "A"]
-    before = [at for at in began if at is not None and newcomer.created_at <= at < newcomer.claimed_at]
-    assert len(before) <= MAX_BEFORE_A_NEWCOMER
+    before = [at for at in began if at is not None and first_job.created_at <= at < first_job.claimed_at]
+    assert len(before) <= MAX_BEFORE_A_NEW_TENANT
     assert len(began) < len(crowd) / 2, "the crowd was gone: this test does not test what it says"
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0

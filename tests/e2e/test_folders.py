@@ -34,6 +34,6 @@ def test_handlers_that_change_the_folder_change_no_store(tmp_path: Path) -> None
     assert process(home, "enqueue", "wander", words, "--app", "shop:app").returncode == 0
     ran = process(home, "worker", "shop:app", "--until-empty", "--concurrency", "1")
     assert ran.returncode == 0, ran.stderr
-    told = process(home, "stats", "--json", "--app", "shop:app")
-    assert json.loads(told.stdout)["totals"]["completed"] == 3, ran.stderr
+    reported = process(home, "stats", "--json", "--app", "shop:app")
+    assert json.loads(reported.stdout)["totals"]["completed"] == 3, ran.stderr
     assert list(elsewhere.iterdir()) == []

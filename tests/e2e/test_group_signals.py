@@ -80,7 +80,7 @@ def test_a_signal_while_the_process_of_a_handler_loads_the_app_is_not_its_jobs_f
 
 
 @pytest.mark.parametrize("kind", ["process", *extended(["thread", "async"])])
-def test_what_a_handler_starts_still_ends_when_it_is_told_to_and_nothing_else_does(den: Stage, kind: str) -> None:
+def test_what_a_handler_starts_still_ends_on_a_signal_and_nothing_else_does(den: Stage, kind: str) -> None:
     id_ = den.enqueue_one(f"{kind}.start_and_stop_others", what="")
     worker = den.worker("--until-empty", app="rogues:app")
     assert worker.wait() == 0

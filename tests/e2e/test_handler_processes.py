@@ -31,7 +31,7 @@ def test_a_process_is_used_again_and_each_job_has_its_own_output(den: Stage) -> 
     den.close_down()
 
 
-def test_a_process_is_replaced_after_so_many_jobs(den: Stage) -> None:
+def test_a_process_is_replaced_after_its_number_of_jobs(den: Stage) -> None:
     ids = den.enqueue("process.quick", 12, what="")
     den.worker("--concurrency", "1", "--recycle-jobs", "5", app="rogues:app")
     den.until_finished()

@@ -16,7 +16,7 @@ PLACES = ("async", "thread", "process", "aprocess")
 class Hooked(Stage):
     """A stage for the app with hooks."""
 
-    def told(self, *words: str) -> list[str]:
+    def reported(self, *words: str) -> list[str]:
         """What hooks said that begins with these words, without who said it."""
         said = [line.partition(" ")[2] for line in self.lines()]
         return [line for line in said if line.startswith(" ".join(words))]
@@ -85,7 +85,7 @@ def test_the_job_is_known_everywhere_and_children_know_their_parent(hooked: Hook
         assert (found["id"], found["type"]) == (id_, place)
         child = hooked.job(str(found["child"]))
         assert (child.parent, child.type, child.status) == (id_, "end", "completed")
-        assert hooked.told("saw", id_) == [f"saw {id_}"]
+        assert hooked.reported("saw", id_) == [f"saw {id_}"]
         assert f"INFO [{id_}] looking {place}" in (hooked.folder / "app.log").read_text()
         assert [line.text for line in job.logs] == [f"INFO hooked: looking {place}"]
     hooked.close_down()
@@ -115,7 +115,7 @@ def test_a_start_hook_that_fails_is_a_readable_refusal(hooked: Hooked) -> None:
     assert "the on_start hook open_pool" in worker.output
     assert "ConnectionError: the pool is out of reach" in worker.output
     assert "lifespan.py" not in worker.output
-    assert hooked.told("start") == []
+    assert hooked.reported("start") == []
 
 
 def test_a_process_whose_start_hook_fails_is_a_failure_that_says_why(hooked: Hooked) -> None:
@@ -133,24 +133,24 @@ def test_a_stop_hook_that_hangs_blocks_nothing(hooked: Hooked) -> None:
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
     assert "took too long" in worker.output
-    assert [said[:11] for said in hooked.told("stop")] == ["stop client", "stop pool"]
+    assert [said[:11] for said in hooked.reported("stop")] == ["stop client", "stop pool"]
 
 
 @on_every_store
-def test_dead_jobs_are_told_once_and_what_the_hook_does_changes_nothing(hooked: Hooked) -> None:
+def test_dead_jobs_are_passed_once_and_what_the_hook_does_changes_nothing(hooked: Hooked) -> None:
     ids = {place: hooked.enqueue_one(f"dead.{place}") for place in ("async", "thread", "process")}
     worker = hooked.work()
     hooked.until_counts("dead", 3)
-    until(lambda: len(hooked.told("dead")) == 3, "the hook is called")
+    until(lambda: len(hooked.reported("dead")) == 3, "the hook is called")
     pool = f"pool of {worker.runner()}"
-    assert sorted(hooked.told("dead")) == [
+    assert sorted(hooked.reported("dead")) == [
         f"dead dead.async on the loop {pool}",
         f"dead dead.process in a process {pool}",
         f"dead dead.thread in a thread {pool}",
     ]
     hooked.close_down()
     assert {hooked.job(id_).attempt for id_ in ids.values()} == {1}
-    assert len(hooked.told("dead")) == len(hooked.told("saw dead")) == 3
+    assert len(hooked.reported("dead")) == len(hooked.reported("saw dead")) == 3
     assert worker.output.count("nobody to alert") == 3
 
 
@@ -158,11 +158,11 @@ def test_dead_jobs_are_told_once_and_what_the_hook_does_changes_nothing(hooked: 
 def test_a_cancelled_job_wakes_up_and_is_cancelled(hooked: Hooked) -> None:
     ids = [hooked.enqueue_one(f"sleep.{place}") for place in PLACES]
     worker = hooked.work()
-    until(lambda: len(hooked.told("asleep")) == len(PLACES), "all sleep")
+    until(lambda: len(hooked.reported("asleep")) == len(PLACES), "all sleep")
     runner = worker.runner()
     for id_ in ids:
         hooked.app.jobs.cancel(id_)
     for id_ in ids:
         assert hooked.until_status(id_, "cancelled").attempt == 1
-    assert worker.runner() == runner, "nobody had to be ended for that"
+    assert worker.runner() == runner, "no runner had to be ended for that"
     hooked.close_down()

@@ -35,7 +35,7 @@ def test_it_goes_on_under_a_new_id_and_its_stale_outcome_is_refused(stage: Stage
     stage.until_started([id_])
     old = runner_of(stage, id_)
     take_lease_away(stage, old)
-    until(lambda: len(stage.history.starts(id_)) == 2, "it is claimed again, by whoever is there")
+    until(lambda: len(stage.history.starts(id_)) == 2, "it is claimed again, by any runner")
     later = stage.enqueue("quick", 20)
     until(lambda: len(stage.history.ends(type="quick")) == 20, "work goes on")
     stage.open("gate")

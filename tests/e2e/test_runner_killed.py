@@ -15,7 +15,7 @@ def started_and_running(stage: Stage) -> set[str]:
 
 
 @on_every_store
-def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(stage: Stage) -> None:
+def test_what_ran_runs_again_and_what_was_prefetched_is_requeued_uncounted(stage: Stage) -> None:
     # Fast jobs first, so that the runner prefetches; then three that fill its slots; then some to wait behind them.
     stage.enqueue("quick", 300)
     blocked = stage.enqueue("block", 3, gate="gate")

@@ -39,10 +39,10 @@ def test_scheduled_jobs_are_run_by_a_worker_and_none_before_its_tick(stage: Stag
 def test_workers_that_are_killed_and_stopped_in_turn_run_each_tick_once(stage: Stage) -> None:
     first, second = stage.worker(), stage.worker()
     _every_second(stage, "s")
-    until(lambda: len(_ticks(stage, "s")) >= 2, "somebody fires")
+    until(lambda: len(_ticks(stage, "s")) >= 2, "a coordinator fires")
     freeze([first.pid], stage.inside.is_held_up)
     seen = len(_ticks(stage, "s"))
-    until(lambda: len(_ticks(stage, "s")) > seen + 1, "the other fires, when the office is free", 40)
+    until(lambda: len(_ticks(stage, "s")) > seen + 1, "the other fires, when there is no leader", 40)
     signal_all([first.pid], signal.SIGCONT)
     second.kill()
     seen = len(_ticks(stage, "s"))

@@ -70,7 +70,7 @@ class Target:
         return text
 
 
-def test_scrapes_are_answered_while_the_store_stands_still(server: Server, processes: Processes) -> None:
+def test_scrapes_are_answered_while_the_store_is_stopped(server: Server, processes: Processes) -> None:
     ports = {"serve": free_port(), "coordinator": free_port(), "worker": free_port()}
     health = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     processes.start("serve", "-m", "windlass", "serve", "small:app", "--port", str(ports["serve"]))

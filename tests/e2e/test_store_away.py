@@ -72,7 +72,7 @@ def test_an_idle_worker_stops_soon_and_says_that_it_could_not_sign_off(
     assert " signed off" not in worker.output
 
 
-def test_at_the_start_it_is_waited_for_and_that_is_told_once(server: Server, processes: Processes) -> None:
+def test_at_the_start_it_is_waited_for_and_that_is_reported_once(server: Server, processes: Processes) -> None:
     server.stop()
     worker = start(processes, url_of(server))
     until(lambda: "failed, trying again" in worker.output, "the worker says that it waits")

@@ -37,7 +37,7 @@ def test_an_orphan_whose_jobs_do_not_end_is_over_before_they_run_elsewhere(stage
     orphan = worker.runner()
     running = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 2, gate="gate")]
     stage.until_started(running)
-    # There before the kill, so that nobody takes the silence for a general one and grants a grace.
+    # There before the kill, so that the silence is not taken for an outage, which would grant a grace.
     stage.worker()
     worker.kill()
     until(lambda: all(len(stage.history.starts(id_)) == 2 for id_ in running), "they run elsewhere")
@@ -70,7 +70,7 @@ def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage
     stage.close_down()
 
 
-def test_what_an_orphan_has_prefetched_is_handed_back_at_once(stage: Stage) -> None:
+def test_what_an_orphan_has_prefetched_is_requeued_at_once(stage: Stage) -> None:
     stage.enqueue("quick", 300)
     blocked = stage.enqueue("block", 2, gate="gate")
     stage.enqueue("quick", 100)

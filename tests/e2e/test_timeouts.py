@@ -84,7 +84,7 @@ def test_a_coroutine_that_swallows_and_a_thread_that_ignores_end_with_their_runn
     den.close_down()
 
 
-def test_a_handler_that_holds_the_loop_is_named_ended_at_its_time_and_the_rest_handed_back(den: Stage) -> None:
+def test_a_handler_that_holds_the_loop_is_named_ended_at_its_time_and_the_rest_requeued(den: Stage) -> None:
     others = den.enqueue("async.wait", 3, {"max_attempts": 1}, gate="gate")
     worker = den.worker("--concurrency", "5", app="rogues:app")
     den.until_started(others)
@@ -192,12 +192,12 @@ def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
         assert (job.attempt, job.failures, job.crashes) == (1, 0, 0)
     said = den.job(polite)
     assert (said.status, said.progress.note if said.progress else "") == ("cancelled", "a quarter")
-    assert den.history.ends(polite), "it could not see that somebody wants it to stop"
+    assert den.history.ends(polite), "it could not see that it was asked to stop"
     assert worker.runners() == [runner]
     den.close_down()
 
 
-def test_a_timeout_does_not_pass_while_the_whole_worker_stands_still(den: Stage) -> None:
+def test_a_timeout_does_not_pass_while_the_whole_worker_is_stopped(den: Stage) -> None:
     """A laptop that sleeps, a container that is paused: afterwards every handler has the time that it had left."""
     worker = den.worker("--concurrency", "5", app="rogues:app")
     runner = worker.runner()

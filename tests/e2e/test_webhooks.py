@@ -79,8 +79,8 @@ def test_workers_that_are_killed_one_after_the_other_lose_no_delivery_and_double
     stage.until_finished()
     deliveries = stage.all_jobs(type=WEBHOOK_TYPE)
     assert {job.id for job in deliveries} == receiver.accepted.keys()
-    told = Counter(job.payload["event"]["data"]["job"] for job in deliveries)
-    assert told == dict.fromkeys(stage.ids, 1)
+    reported = Counter(job.payload["event"]["data"]["job"] for job in deliveries)
+    assert reported == dict.fromkeys(stage.ids, 1)
 
 
 def test_a_worker_until_empty_does_not_wait_for_a_receiver_that_is_away(

@@ -92,7 +92,7 @@ async def test_a_wrong_clock_neither_ends_nor_prolongs_a_lease(
         assert (await wrong.leases.renew("w2", ["r2"], LEASE)).lost == ()
         assert (await right.leases.renew("w1", ["r1"], LEASE)).lost == ()
     assert await wrong.jobs.settle([completed(job) for job in held]) == ["settled"] * 2
-    # And one that nobody renews ends after its length, for both.
+    # And one that is not renewed ends after its length, for both.
     for _ in range(4):
         clock.advance(LEASE // 3)
         await right.leases.renew("w1", ["r1"], LEASE)

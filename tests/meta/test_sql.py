@@ -12,7 +12,6 @@ from windlass.store.sql.statements import add_statements, statements_of
 STORES = pytest.mark.parametrize("store", [POSTGRES, SQLITE], ids=lambda folder: folder.name)
 PROFILES = {POSTGRES: ("", "yugabyte"), SQLITE: ("",)}
 BUILDERS = {
-    "mend.py",
     "rows.py",
     "migrate.py",
     "migrate_stepwise.py",

@@ -1,6 +1,7 @@
 """The files of the repository, as the tests of this folder look at them."""
 
 import ast
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,37 @@ def markdown_files() -> list[Path]:
         *sorted(TESTS.rglob("*.md")),
         BENCH / "README.md",
     ]
+
+
+TEXT = {
+    ".py",
+    ".sql",
+    ".lua",
+    ".html",
+    ".js",
+    ".mjs",
+    ".css",
+    ".md",
+    ".toml",
+    ".txt",
+    ".yml",
+    ".yaml",
+    ".sh",
+    ".rs",
+    "",
+}
+
+
+def text_files() -> list[Path]:
+    """Code, statements, pages and settings: every file that people write and git keeps, or would."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    paths = {ROOT / name for name in listed.stdout.decode().split("\0") if name}
+    return sorted(path for path in paths if path.suffix in TEXT and path.is_file())
 
 
 def functions(path: Path) -> Iterator[Function]:

@@ -50,7 +50,7 @@ class Agreement(RuleBasedStateMachine):
             assert listed[found.id].status is found.status
             assert set(found.parents) == set(job.parents)
             if job.status is Status.CANCELLED:
-                assert (parent_in_reason(found.reason) in job.waits_for) is job.called_off
+                assert (parent_in_reason(found.reason) in job.waits_for) is job.cancelled_by_parent
 
     @invariant()
     def attempts_never_fall_and_moves_are_legal(self) -> None:

@@ -46,7 +46,7 @@ class Job:
     result_params: frozenset[JobId] = frozenset()
     parent_results: dict[JobId, str | None] = field(default_factory=dict)
     """parent → the result that came from it"""
-    called_off: bool = False
+    cancelled_by_parent: bool = False
     """Whether it was cancelled because a parent ended badly, and not by itself."""
 
     def expired(self, now: Micros) -> bool:
@@ -75,7 +75,7 @@ class Job:
     def begin_anew(self) -> None:
         """A fresh budget, and no expiry."""
         self.failures = self.crashes = 0
-        self.cancel_requested = self.called_off = False
+        self.cancel_requested = self.cancelled_by_parent = False
         self.expires_at = None
 
     def come(self, rank: Micros) -> None:

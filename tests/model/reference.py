@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 
-from tests.model.lines import move_up
+from tests.model.key_queues import move_up
 from tests.model.record import Job
 from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
 from windlass.core.ids import JobId
@@ -41,11 +41,11 @@ class Reference:
     def enqueue(self, batch: list[NewJob], now: Micros) -> list[tuple[JobId, bool]] | None:
         """The jobs that stand, and whether they stood before; None: refused, all of them."""
         kept, windows = deepcopy(self.jobs), dict(self.windows)
-        stands: dict[JobId, JobId] = {}
+        stored_as: dict[JobId, JobId] = {}
         answers: list[tuple[JobId, bool] | None] = []
         for job in batch:
-            answers.append(self._enqueue(job, stands, now))
-            stands[job.id] = (answers[-1] or (job.id,))[0]
+            answers.append(self._enqueue(job, stored_as, now))
+            stored_as[job.id] = (answers[-1] or (job.id,))[0]
         if None in answers:
             self.jobs, self.windows = kept, windows
             return None
@@ -55,19 +55,19 @@ class Reference:
         self._move_up(now)
         return [answer for answer in answers if answer is not None]
 
-    def _enqueue(self, new: NewJob, stands: dict[JobId, JobId], now: Micros) -> tuple[JobId, bool] | None:
+    def _enqueue(self, new: NewJob, stored_as: dict[JobId, JobId], now: Micros) -> tuple[JobId, bool] | None:
         if new.id in self.jobs or new.id in self.graves:
             return new.id, True
         holder = self.holder(new.queue, new.idempotency_key, now)
         if holder is not None:
-            standing = self.jobs.get(holder)
+            existing = self.jobs.get(holder)
             if new.on_conflict is OnConflict.RAISE and holder != new.id:
                 return None
-            if new.on_conflict is not OnConflict.REPLACE or standing is None or standing.status not in WAITING:
+            if new.on_conflict is not OnConflict.REPLACE or existing is None or existing.status not in WAITING:
                 return holder, True
-            self._rest(standing, Status.CANCELLED, now)
+            self._rest(existing, Status.CANCELLED, now)
         # Another may stand for a parent that came with it and met a key.
-        parents = tuple(stands.get(parent, parent) for parent in new.parents)
+        parents = tuple(stored_as.get(parent, parent) for parent in new.parents)
         if new.queue in self.closed or any(parent not in self.jobs for parent in parents):
             return None
         born = initial_state(new, now)
@@ -89,7 +89,7 @@ class Reference:
             bool(new.key_strict),
         )
         if parents:
-            takes = frozenset(stands.get(parent, parent) for _, parent in new.result_params)
+            takes = frozenset(stored_as.get(parent, parent) for _, parent in new.result_params)
             child = replace(
                 self.jobs[new.id], parents=parents, waits_for=set(parents), result_params=takes, lag=new.delay
             )
@@ -112,7 +112,7 @@ class Reference:
             if child.status is Status.BLOCKED and not child.waits_for:
                 child.go_on(now)
         elif child.status is Status.BLOCKED:
-            child.called_off = True
+            child.cancelled_by_parent = True
             self._rest(child, Status.CANCELLED, now)
 
     def _dependents(self, parent: JobId) -> list[Job]:
@@ -128,7 +128,7 @@ class Reference:
         for job in over:
             self._rest(job, Status.CANCELLED, now)
         for job in over:
-            job.called_off = False  # by itself, though its parent expired with it
+            job.cancelled_by_parent = False  # by itself, though its parent expired with it
         self._move_up(now)
         return len(over)
 
@@ -137,7 +137,7 @@ class Reference:
         waiting = [job for job in self.jobs.values() if job.status in (Status.SCHEDULED, Status.FAILED)]
         due = sorted((job for job in waiting if job.run_at <= now), key=lambda job: (job.run_at, job.id))[:limit]
         for job in due:
-            # In line it stands where it was due, among those who may run it comes last.
+            # Among those that wait for the key it has its due time as rank; among those that may run it comes last.
             job.come(now if job.line is None or job.slot else job.run_at)
         self._move_up(now)
         return len(due)
@@ -193,7 +193,7 @@ class Reference:
         job.runner = job.claim = None
         if status in (Status.SCHEDULED, Status.FAILED):
             job.run_at = job.rank = now + delay
-            # In strict order nobody may overtake it meanwhile.
+            # In strict order no job may overtake it meanwhile.
             job.slot = job.slot and job.strict
         self._rest(job, status, now)
 
@@ -266,7 +266,7 @@ class Reference:
             job.come(now)
             job.run_at = now
         for child in self._dependents(job.id):
-            if child.called_off and self._may_wait(child) and self._has_key(child, now):
+            if child.cancelled_by_parent and self._may_wait(child) and self._has_key(child, now):
                 self._revive(child, now)
 
     def _may_wait(self, job: Job) -> bool:
@@ -296,8 +296,8 @@ class Reference:
             return job.status, False
         if wanted.delay is not None:
             self._retime(job, wanted.delay, now)
-        put_off = wanted.delay is not None and job.status in (Status.SCHEDULED, Status.FAILED)
-        job.slot = job.slot and queue == job.queue and not put_off
+        postponed = wanted.delay is not None and job.status in (Status.SCHEDULED, Status.FAILED)
+        job.slot = job.slot and queue == job.queue and not postponed
         if job.status is Status.PENDING:
             job.come(job.rank)
         self.windows.pop((queue, job.key), None)

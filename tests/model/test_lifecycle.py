@@ -54,7 +54,7 @@ from windlass.store.redis.store import RedisStore
 
 T = TypeVar("T")
 
-LETS_IN_LATER = ("postgres", "postgres-pgbouncer", "yugabyte", "yugabyte-limits", "yugabyte-named")
+ADMITS_LATER = ("postgres", "postgres-pgbouncer", "yugabyte", "yugabyte-limits", "yugabyte-named")
 MAX_PER_KEY = 2
 """What the walk's jobs say at most."""
 
@@ -81,7 +81,7 @@ class Lifecycle(Agreement):
     def do(self, call: Coroutine[Any, Any, T]) -> T:
         """What moves jobs: a store may leave it to the next call to admit jobs that wait for a key."""
         answer = self.run(call)
-        if self.kind in LETS_IN_LATER:
+        if self.kind in ADMITS_LATER:
             self.run(self.store.jobs.admit(0))
         return answer
 
@@ -121,7 +121,7 @@ class Lifecycle(Agreement):
 
     @rule(pick=picks, option=st.sampled_from(list(OnConflict)), wait=waits, window=st.sampled_from([0, 10 * SECOND]))
     def meet(self, pick: int, option: OnConflict, wait: Micros, window: Micros) -> None:
-        """A newcomer under the key of a job that is or was there: most walks would have no conflicts without it."""
+        """A new job with the key of a job that is or was there: most walks would have no conflicts without it."""
         keyed = [job for job in self.model.jobs.values() if job.key]
         unused = [id_ for id_ in IDS if id_ not in self.model.jobs and id_ not in self.model.graves]
         self.clock.advance(wait)
@@ -257,8 +257,8 @@ class Lifecycle(Agreement):
 
     def _moved(self, answers: list[Transition | None], expected: tuple[Status, bool] | None) -> None:
         found = [each and (each.status, each.done) for each in answers]
-        if self.kind in LETS_IN_LATER and found == [(Status.BLOCKED, True)]:
-            # In line, and let in since.
+        if self.kind in ADMITS_LATER and found == [(Status.BLOCKED, True)]:
+            # It waited for its key, and has a key slot since.
             found = [(Status.PENDING, True)] if expected == (Status.PENDING, True) else found
         assert found == [expected]
 
@@ -329,7 +329,7 @@ class Lifecycle(Agreement):
 
     @rule(lapse=st.booleans())
     def rescue(self, lapse: bool) -> None:
-        # Somebody else keeps beating while all of ours fall silent: no outage, so no grace.
+        # Another runner keeps beating while all of ours fall silent: no outage, so no grace.
         if lapse:
             self.beat_elsewhere()
         rescued = self.do(self.store.leases.rescue(100))

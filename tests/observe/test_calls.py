@@ -7,7 +7,7 @@ import pytest
 
 from tests.services.parts import claimed
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_one, completed, enqueue, enqueue_one, handed_back, new_job, open_lease, settle
+from tests.support.seed import claim_one, completed, enqueue, enqueue_one, new_job, open_lease, requeued, settle
 from tests.support.timing import moment, said
 from windlass import App
 from windlass.client.groups.ends import GroupEnds
@@ -61,11 +61,11 @@ async def test_jobs_of_schedules_count_as_enqueued(measured: Store, figures: Fig
     assert sum(each.counters["enqueued"] for each in figures.read().jobs.values()) == 1
 
 
-async def test_stale_and_handed_back_settlements_count_by_queue(measured: Store, figures: Figures) -> None:
+async def test_stale_and_requeued_settlements_count_by_queue(measured: Store, figures: Figures) -> None:
     runner = await open_lease(measured)
     await enqueue(measured, 2)
     first, second = await claim_one(measured, runner), await claim_one(measured, runner)
-    await settle(measured, handed_back(first))
+    await settle(measured, requeued(first))
     await measured.jobs.settle([completed(first), completed(second)])
     counters = figures.read().jobs["default", ""].counters
     assert (counters["requeued"], counters["stale"]) == (1, 1)

@@ -50,7 +50,7 @@ def test_a_value_is_in_the_first_bucket_whose_bound_it_does_not_exceed() -> None
 
 
 @pytest.mark.parametrize("number", [3, 8, 100, 101])
-def test_a_sample_stands_for_all_attempts(number: int) -> None:
+def test_a_sample_represents_all_attempts(number: int) -> None:
     figures = Figures()
     figures.observe("q", "t", [(1000, 1000)] * 3, number)
     found = figures.read().jobs["q", "t"]

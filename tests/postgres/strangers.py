@@ -46,7 +46,7 @@ class Census:
 
 def until_waiting(server: Address, by: int = 1) -> None:
     waiting = f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'"
-    until(lambda: server.execute(waiting)[0][0] >= by, "somebody waits for the lock")
+    until(lambda: server.execute(waiting)[0][0] >= by, "a session waits for the lock")
 
 
 def until_no_session_waits(server: Address) -> None:

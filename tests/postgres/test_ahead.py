@@ -16,7 +16,7 @@ from windlass.store.contract import Store
 RATE = parse_rate("1000/s burst 400", "rate")
 """A grant is a quarter of what is there, good for a quarter of a second: the bucket may be full before."""
 READINGS = range(1, 9)
-"""Of the clock, in the course of a claim."""
+"""By the clock, during a claim."""
 
 
 class Stopped:

@@ -61,7 +61,7 @@ async def test_a_claim_that_was_committed_after_its_lease_was_deleted_is_put_bac
     job = await running(store)
     await other.does("DELETE FROM windlass.leases")
     await other.commits()
-    assert await store.leases.rescue(10) == [], "whoever deleted it may be about to put the job back"
+    assert await store.leases.rescue(10) == [], "the session that deleted it may be about to put the job back"
     clock.advance(10 * SECOND)
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
     assert await status_of(store, job.id) is Status.PENDING
@@ -117,7 +117,7 @@ async def test_of_a_retry_and_a_delete_of_the_same_jobs_one_takes_effect(store: 
     answers = await asyncio.gather(*verbs)
     done = Counter(moved.id for answer in answers for moved in answer if moved is not None and moved.done)
     assert set(done) == set(ids)
-    # A retried job is pending, and nobody deletes that; a deleted one is gone, and nobody retries that.
+    # A retried job is pending and cannot be deleted; a deleted one is gone and cannot be retried.
     assert set(done.values()) == {1}
     pending = await store.operator.select(JobFilter(status=(Status.PENDING,)), 100, None)
     totals = {name: jobs for name, jobs in (await store.operator.counts()).totals.items() if jobs}

@@ -47,7 +47,7 @@ async def test_calls_that_time_out_again_and_again_need_no_more_connections(url:
 async def test_what_was_reported_as_failed_is_never_stored_afterwards(url: str, server: Address) -> None:
     store = open_store(url, deadline=HASTE)
     await store.with_timeout(20).migrate()
-    told: dict[str, StoreUnavailable] = {}
+    reported: dict[str, StoreUnavailable] = {}
 
     async def produce(n: int) -> None:
         # Alike and not alike: one statement, and a transaction.
@@ -55,13 +55,13 @@ async def test_what_was_reported_as_failed_is_never_stored_afterwards(url: str, 
         try:
             await store.jobs.enqueue(jobs)
         except StoreUnavailable as error:
-            told.update({job.id: error for job in jobs})
+            reported.update({job.id: error for job in jobs})
 
     with unread_results(url):
         for _ in range(ROUNDS):
             await asyncio.gather(*(produce(n) for n in range(4)))
     await asyncio.to_thread(until_no_session_waits, server)
-    certain = [id_ for id_, error in told.items() if not error.maybe_done]
+    certain = [id_ for id_, error in reported.items() if not error.maybe_done]
     assert certain, "the server has confirmed that it cancelled them"
     assert not [job for job in await store.with_timeout(20).operator.get(certain) if job is not None]
     await store.close()
@@ -148,7 +148,7 @@ async def test_behind_a_pooler_the_statement_is_cancelled_too(
             with pytest.raises(StoreUnavailable, match="no answer within") as caught:
                 await store.jobs.enqueue([new_job()])
             assert not caught.value.maybe_done
-        await asyncio.to_thread(until, lambda: not server.execute(busy), "nobody waits for the lock")
+        await asyncio.to_thread(until, lambda: not server.execute(busy), "no session waits for the lock")
     await enqueue_one(store.with_timeout(20))
     assert (await store.with_timeout(20).operator.counts()).totals["pending"] == 1
     await store.close()

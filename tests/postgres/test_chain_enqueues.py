@@ -10,7 +10,7 @@ import pytest
 from tests.postgres.other import Other
 from tests.support.chains import after, chain, enqueue_jobs, links, statuses
 from tests.support.clock import ManualClock
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed, dead, new_job, running, settle, status_of
 from windlass.core.moments import DAY
 from windlass.core.status import Status
@@ -47,7 +47,7 @@ async def test_a_parent_cannot_end_while_a_child_is_added_in_an_open_transaction
         await store.jobs.enqueue_inside(connection, [child], {})
         with pytest.raises(StoreUnavailable, match="no answer within"):
             await store.with_timeout(0.5).jobs.settle([completed(parent)])
-        assert await settle(store, completed(another)) is Settled.SETTLED, "nobody else is held up"
+        assert await settle(store, completed(another)) is Settled.SETTLED, "no other call is held up"
     # What was not answered in time may be done by the server all the same, as soon as it can.
     assert await settle(store, completed(parent)) in (Settled.SETTLED, Settled.ALREADY)
     assert await status_of(store, child.id) is PENDING

@@ -1,4 +1,4 @@
-"""Parents end, children come, and both are called off or back, at the same moment: in either order they meet.
+"""Parents end, children come, and both are cancelled or retried, at the same moment: in either order they meet.
 
 Another session holds the row at which they meet, so that they come to it in a known order and go on one by one.
 """
@@ -11,7 +11,7 @@ import pytest
 
 from tests.postgres.other import Other
 from tests.support.chains import after, enqueue_jobs, given, links, reasons, statuses
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import Ending, completed, dead, enqueue_one, new_job, put, running, settle, status_of
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
@@ -115,7 +115,7 @@ async def test_one_parent_completes_while_the_other_dies(store: Store, other: Ot
 
 
 @either_order
-async def test_a_link_is_called_off_while_its_parent_completes(store: Store, other: Other, in_turn: int) -> None:
+async def test_a_link_is_cancelled_while_its_parent_completes(store: Store, other: Other, in_turn: int) -> None:
     first, second = await running(store), await running(store)
     child = new_job(parents=(first.id, second.id), result_params=(("given", first.id),))
     await enqueue_jobs(store, [child])

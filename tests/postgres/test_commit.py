@@ -29,11 +29,11 @@ async def test_after_a_refused_commit_a_statement_that_is_cut_off_may_have_been_
         await single.queues.pause("default", None)
     assert not refused.value.maybe_done
     await other.does("LOCK TABLE windlass.jobs")
-    handing_in = asyncio.create_task(single.jobs.enqueue([new_job(fresh="here")]))
+    enqueueing = asyncio.create_task(single.jobs.enqueue([new_job(fresh="here")]))
     await other.is_waited_for()
     await connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
     with pytest.raises(StoreUnavailable) as cut_off:
-        await handing_in
+        await enqueueing
     assert cut_off.value.maybe_done
     await other.commits()
     await single.close()

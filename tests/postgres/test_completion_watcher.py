@@ -11,11 +11,11 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.proxy import Proxy
+from tests.support.reported import Reported, looked, watched
 from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_lease, request, running, settle
 from tests.support.servers.places import behind_pooler
 from tests.support.servers.postgres import Mode, PostgresServer
 from tests.support.stores import postgres_url
-from tests.support.told import Told, looked, watched
 from windlass import App, Handle
 from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.job import Claimed
@@ -54,11 +54,11 @@ async def awaited(connection: Any) -> int:
 async def test_what_is_watched_stays_until_it_ends_or_is_not_awaited(store: Store, connection: Any) -> None:
     await open_lease(store)
     ids = await enqueue(store, 3)
-    watcher, told = await watched(store, *ids)
+    watcher, reported = await watched(store, *ids)
     assert await awaited(connection) == 3
     job = await claim_one(store)
     await settle(store, completed(job))
-    assert await told.of(job.id)
+    assert await reported.of(job.id)
     assert await awaited(connection) == 2
     watcher.unwatch(next(id_ for id_ in ids if id_ != job.id))
     await until(lambda: _is(awaited(connection), 1))
@@ -86,10 +86,10 @@ async def test_what_the_dead_have_left_is_cleared_away_after_a_day(
 
 async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(store: Store, connection: Any) -> None:
     job = await running(store)
-    watcher, told = await watched(store, job.id)
+    watcher, reported = await watched(store, job.id)
     assert await connection.fetch(CUT_OFF)
     await settle(store, completed(job))
-    assert await told.of(job.id)
+    assert await reported.of(job.id)
     assert watcher.outage is None
     await watcher.close()
 
@@ -99,11 +99,11 @@ async def test_jobs_that_are_not_awaited_are_not_reported(store: Store, connecti
     await enqueue(store, 5)
     said: list[str] = []
     other = (await enqueue(store, 1))[0]
-    watcher, told = await watched(store, other)
+    watcher, reported = await watched(store, other)
     assert isinstance(watcher, PostgresCompletionWatcher)
     await connection.add_listener(watcher._channel, lambda *words: said.append(words[-1]))
     await store.jobs.settle([completed(job) for job in await store.jobs.claim(request())])
-    assert await told.of(other)
+    assert await reported.of(other)
     await until(lambda: _is(_length(said), 1))
     assert said == [other]
     await connection.reset()
@@ -119,7 +119,7 @@ async def test_without_notifications_it_says_so_and_waiters_poll(tmp_path: Path)
     for address, why in ((f"{url}?notify=off", "notify=off"), (behind_pooler(url), "there is a pooler")):
         store = open_store(address)
         job = await running(store, queue=f"q{why[0]}")
-        watcher = store.signals.watch_completions(Told())
+        watcher = store.signals.watch_completions(Reported())
         watcher.watch(job.id, job.queue)
         await until(lambda: _says(watcher, why))  # noqa: B023
         await watcher.close()
@@ -190,7 +190,7 @@ async def test_a_wait_that_is_over_while_the_store_is_away_says_that_it_is(postg
     await settler.close()
 
 
-async def test_a_wait_that_is_over_leaves_nothing_though_its_deletion_was_broken_off(
+async def test_a_wait_that_is_over_leaves_nothing_though_its_deletion_was_cancelled(
     store: Store, connection: Any, url: str
 ) -> None:
     """Nothing else deletes it if its job has ended already."""

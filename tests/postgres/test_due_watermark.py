@@ -48,7 +48,7 @@ async def test_the_watermark_rises_to_a_little_before_now(store: Store, clock: M
     assert await status_of(store, id_) is Status.PENDING
 
 
-async def test_what_lies_below_the_watermark_in_spite_of_everything_is_found_within_a_minute(
+async def test_a_job_below_the_watermark_in_spite_of_everything_is_found_within_a_minute(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     access, watermark = access_of(store), DueWatermark()

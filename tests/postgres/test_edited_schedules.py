@@ -27,7 +27,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize("edit", EDITS)
-async def test_a_broken_schedule_is_in_nobodys_way_and_can_be_set_right(
+async def test_a_broken_schedule_holds_up_no_other_and_can_be_repaired(
     store: Store, clock: ManualClock, connection: Any, edit: str
 ) -> None:
     job = {"priority": 3, "queue": "mail", "tenant": "t", "timeout": 5}

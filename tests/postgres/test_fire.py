@@ -89,7 +89,7 @@ async def test_a_queue_that_is_closed_while_a_job_is_on_its_way_there_gets_none_
     await add(store, "well", job={"queue": "well"}, overlap=False)
     await store.queues.declare({"shut": QueueSettings(), "well": QueueSettings()})
     clock.advance(MINUTE)
-    # It has seen that the queue is open, and waits for somebody who may have the key.
+    # It has seen that the queue is open, and waits for a transaction that may have the key.
     await other.does(HOLD_KEY, *key_ref("well", overlap_key("well")))
     task = asyncio.create_task(fire(store))
     await other.is_waited_for()
@@ -200,7 +200,7 @@ async def test_schedules_that_two_declare_at_once_are_made_once(
     assert moment(found["s25"]) % MINUTE == 0
 
 
-async def test_what_a_job_before_the_tick_left_behind_is_in_nobodys_way(store: Store, clock: ManualClock) -> None:
+async def test_what_a_job_before_the_tick_left_behind_is_harmless(store: Store, clock: ManualClock) -> None:
     """A window that was given to a job under the very key that ticks have."""
     stranger = new_job(idempotency_key=overlap_key("s"), idempotency_window=HOUR)
     assert await store.jobs.enqueue([stranger]) == [Enqueued(stranger.id)]
@@ -213,7 +213,7 @@ async def test_what_a_job_before_the_tick_left_behind_is_in_nobodys_way(store: S
     assert [each.skipped for each in await fire(store)] == [0]
 
 
-async def test_what_is_due_at_once_is_told_with_its_commit_and_what_jitter_holds_back_is_not(
+async def test_what_is_due_at_once_sends_a_hint_with_its_commit_and_what_jitter_delays_does_not(
     store: Store, clock: ManualClock, connection: Any
 ) -> None:
     heard: list[object] = []

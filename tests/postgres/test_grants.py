@@ -11,19 +11,19 @@ from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.postgres.limits.rate_check import AHEAD
 
-_GATE = "SELECT credit, at FROM windlass.token_buckets WHERE queue = 'default' AND key = ''"
+_TOKEN_BUCKET = "SELECT credit, at FROM windlass.token_buckets WHERE queue = 'default' AND key = ''"
 FAST = parse_rate("1000/s", "r")
 
 
-async def test_where_the_rate_is_far_claims_go_without_the_gate(store: Store, other: Other) -> None:
+async def test_where_the_rate_is_far_claims_do_not_read_the_token_bucket(store: Store, other: Other) -> None:
     await rule(store, rate_limit=FAST)
     await enqueue(store, 100)
     runner = await new_runner(store)
     await runner.claim(5)
-    before = await other.does(_GATE)
+    before = await other.does(_TOKEN_BUCKET)
     for _ in range(5):
         assert len(await runner.claim(5)) == 5
-    assert await other.does(_GATE) == before
+    assert await other.does(_TOKEN_BUCKET) == before
     assert await other.does("SELECT tokens FROM windlass.quotas") == [(248,)]
 
 
@@ -34,12 +34,12 @@ async def test_what_was_granted_is_not_good_any_more_after_its_time(
     await enqueue(store, 100)
     runner = await new_runner(store)
     await runner.claim(5)
-    ((_, before),) = await other.does(_GATE)
+    ((_, before),) = await other.does(_TOKEN_BUCKET)
     await other.commits()
     clock.advance(AHEAD + 1)
     assert len(await runner.claim(5)) == 5
-    ((_, after),) = await other.does(_GATE)
-    assert after == before + AHEAD + 1, "it went to the gate again"
+    ((_, after),) = await other.does(_TOKEN_BUCKET)
+    assert after == before + AHEAD + 1, "it paid from the token bucket again"
 
 
 async def test_a_claim_stopped_at_the_token_bucket_keeps_others_from_starting_and_no_token_is_spent_twice(
@@ -53,7 +53,7 @@ async def test_a_claim_stopped_at_the_token_bucket_keeps_others_from_starting_an
     await other.does("SELECT 1 FROM windlass.token_buckets FOR NO KEY UPDATE")
     assert await second.claim(5) == []
     clock.advance(10 * SECOND)
-    # Whoever was stopped takes what he had found, and writes the moment at which he does.
+    # The stopped claim takes what it had found, and writes the moment at which it does.
     await other.does("UPDATE windlass.token_buckets SET credit = 0, at = %s", clock.wall())
     await other.commits()
     starts += [(clock.wall(), 1)] * 3
@@ -78,15 +78,15 @@ async def test_every_window_holds_however_tokens_were_granted(store: Store, cloc
     assert len(starts) > 1000
 
 
-async def test_a_gate_that_is_full_again_is_forgotten(store: Store, clock: ManualClock, other: Other) -> None:
+async def test_a_token_bucket_that_is_full_again_is_forgotten(store: Store, clock: ManualClock, other: Other) -> None:
     await rule(store, rate_limit=parse_rate("2/s", "r"))
     await enqueue(store, 5)
     runner = await new_runner(store)
     await runner.claim(2)
     clock.advance(SECOND)
     await store.operator.prune(10)
-    assert len(await other.does(_GATE)) == 1
+    assert len(await other.does(_TOKEN_BUCKET)) == 1
     clock.advance(1)
     await other.commits()
     await store.operator.prune(10)
-    assert await other.does(_GATE) == []
+    assert await other.does(_TOKEN_BUCKET) == []

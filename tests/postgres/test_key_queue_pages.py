@@ -18,7 +18,7 @@ ROUNDS = 15
 KEYS = 200
 
 
-async def test_a_claim_does_not_walk_past_marks_that_were_taken(
+async def test_a_claim_does_not_scan_dirty_keys_that_were_taken(
     store: Store, clock: ManualClock, other: Other, connection: Any
 ) -> None:
     lines = await _work_under_a_held_snapshot(store, clock, other)
@@ -29,7 +29,7 @@ async def test_a_claim_does_not_walk_past_marks_that_were_taken(
     assert await _pages(connection, "claim", {**values, "since": 2**62}) >= stepping - 5, "hardly more than for none"
 
 
-async def test_letting_in_does_not_walk_past_marks_that_were_taken(
+async def test_an_admission_does_not_scan_dirty_keys_that_were_taken(
     store: Store, clock: ManualClock, other: Other, connection: Any
 ) -> None:
     lines = await _work_under_a_held_snapshot(store, clock, other)

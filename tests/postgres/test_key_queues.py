@@ -9,7 +9,7 @@ import pytest
 
 from tests.postgres.other import Other
 from tests.support.clock import ManualClock
-from tests.support.lines import line_up
+from tests.support.key_queues import enqueue_with_key
 from tests.support.seed import claim_ids, claim_one, completed, enqueue_one, new_job, open_lease, settle, status_of
 from tests.support.stores import STORES
 from windlass.core.flow.rate import Rate
@@ -19,7 +19,7 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 _LOCK = "SELECT name FROM windlass.queues WHERE name = 'default' FOR NO KEY UPDATE"
-_LET_IN = "UPDATE windlass.jobs SET status = 'pending', reason = NULL, key_slot = 0 WHERE id = %s"
+_ADMIT = "UPDATE windlass.jobs SET status = 'pending', reason = NULL, key_slot = 0 WHERE id = %s"
 _LOCK_ONCE_WAITED_FOR = """
 DO $$ BEGIN
     WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid) LOOP
@@ -46,9 +46,9 @@ async def stores(store: Store, tmp_path: Path, clock: ManualClock) -> AsyncItera
 
 async def test_a_count_in_the_statement_that_waits_for_the_lock_is_too_low(store: Store, other: Other) -> None:
     """Why there are two statements: the snapshot of one that waits is older than what it has waited for."""
-    first, _ = await line_up(store, 2)
+    first, _ = await enqueue_with_key(store, 2)
     await other.does(_LOCK)
-    await other.does(_LET_IN, first)
+    await other.does(_ADMIT, first)
     async with await psycopg.AsyncConnection.connect(store.address) as waiting:
         counting = asyncio.create_task(waiting.execute(_AT_ONCE))
         await other.is_waited_for()
@@ -60,7 +60,7 @@ async def test_a_count_in_the_statement_that_waits_for_the_lock_is_too_low(store
 async def test_of_many_admissions_at_once_each_key_gets_one(stores: list[Store], other: Other) -> None:
     heads = []
     for round_ in range(10):
-        heads += (await line_up(stores[0], 3, f"key {round_}"))[:1]
+        heads += (await enqueue_with_key(stores[0], 3, f"key {round_}"))[:1]
         await asyncio.gather(*(claim_ids(each, f"r{number}") for number, each in enumerate(stores)))
     await claim_ids(stores[0], "r0")
     running = "SELECT id::text FROM windlass.jobs WHERE key_slot IS NOT NULL AND status = 'running' ORDER BY id"
@@ -70,10 +70,10 @@ async def test_of_many_admissions_at_once_each_key_gets_one(stores: list[Store],
 
 async def test_an_admission_during_another_leaves_it_to_that_one(store: Store, other: Other) -> None:
     await open_lease(store, length=10**12)
-    first, second = await line_up(store, 2)
+    first, second = await enqueue_with_key(store, 2)
     await other.does(_LOCK)
     assert await claim_ids(store) == []
-    await other.does(_LET_IN, first)
+    await other.does(_ADMIT, first)
     await other.commits()
     assert await claim_ids(store) == [first]
     assert await status_of(store, second) is Status.BLOCKED
@@ -81,8 +81,8 @@ async def test_an_admission_during_another_leaves_it_to_that_one(store: Store, o
 
 async def test_the_index_is_the_net_for_calls_that_lock_nothing(store: Store, other: Other) -> None:
     await open_lease(store, length=10**12)
-    first, second = await line_up(store, 2)
-    await other.does(_LET_IN, second)
+    first, second = await enqueue_with_key(store, 2)
+    await other.does(_ADMIT, second)
     claiming = asyncio.create_task(claim_ids(store))
     await other.is_waited_for()
     await other.commits()
@@ -93,10 +93,10 @@ async def test_the_index_is_the_net_for_calls_that_lock_nothing(store: Store, ot
 
 async def test_a_deadlock_stays_inside(store: Store, other: Other) -> None:
     await open_lease(store, length=10**12)
-    first, second = await line_up(store, 2)
+    first, second = await enqueue_with_key(store, 2)
     # PostgreSQL looks for a deadlock once per wait, and ends the session that looks. This one looks late.
     await other.does("SET LOCAL deadlock_timeout = '1min'")
-    await other.does(_LET_IN, second)
+    await other.does(_ADMIT, second)
     locking = asyncio.create_task(other.does(_LOCK_ONCE_WAITED_FOR))
     assert await claim_ids(store) == [], "ended by the deadlock, and tried again"
     await locking
@@ -110,7 +110,7 @@ async def test_a_locked_one_is_overtaken_only_where_order_is_not_strict(
     store: Store, other: Other, strict: bool, next_: int | None
 ) -> None:
     await open_lease(store, length=10**12)
-    ids = await line_up(store, 3, key_strict=strict)
+    ids = await enqueue_with_key(store, 3, key_strict=strict)
     await other.does("SELECT id FROM windlass.jobs WHERE id = %s FOR UPDATE", ids[0])
     assert await claim_ids(store) == ([] if next_ is None else [ids[next_]])
     await other.commits()
@@ -120,7 +120,7 @@ async def test_a_locked_one_is_overtaken_only_where_order_is_not_strict(
 @pytest.mark.parametrize("strict", [False, True])
 async def test_a_locked_one_in_the_middle_is_not_forgotten(store: Store, other: Other, strict: bool) -> None:
     await open_lease(store, length=10**12)
-    first, second = await line_up(store, 2, key_limit=3, key_strict=strict)
+    first, second = await enqueue_with_key(store, 2, key_limit=3, key_strict=strict)
     await other.does("SELECT id FROM windlass.jobs WHERE id = %s FOR UPDATE", second)
     assert await claim_ids(store) == [first]
     await other.commits()
@@ -136,7 +136,7 @@ async def test_a_callers_open_transaction_blocks_no_other_and_its_job_is_found_w
         theirs = new_job(concurrency_key="k")
         await store.jobs.enqueue_inside(connection, [theirs], {})
         for _ in range(5):
-            (ours,) = await line_up(store.with_timeout(5.0))
+            (ours,) = await enqueue_with_key(store.with_timeout(5.0))
             job = await claim_one(store.with_timeout(5.0))
             assert job.id == ours
             await settle(store, completed(job))
@@ -144,11 +144,11 @@ async def test_a_callers_open_transaction_blocks_no_other_and_its_job_is_found_w
     assert await claim_ids(store) == [theirs.id]
 
 
-async def test_a_lost_mark_is_no_standstill(store: Store, other: Other, clock: ManualClock) -> None:
+async def test_a_lost_dirty_key_is_no_deadlock(store: Store, other: Other, clock: ManualClock) -> None:
     await open_lease(store, length=10**12)
-    await line_up(store, 2, "busy")
+    await enqueue_with_key(store, 2, "busy")
     await claim_ids(store)
-    lost = [(await line_up(store, 1, f"key {n}"))[0] for n in range(3)]
+    lost = [(await enqueue_with_key(store, 1, f"key {n}"))[0] for n in range(3)]
     await other.does("DELETE FROM windlass.dirty_keys")
     await other.commits()
     assert await claim_ids(store) == []
@@ -157,19 +157,19 @@ async def test_a_lost_mark_is_no_standstill(store: Store, other: Other, clock: M
     assert set(await claim_ids(store)) == set(lost)
 
 
-async def test_a_job_in_line_may_have_a_priority_that_is_new_in_its_queue(store: Store, other: Other) -> None:
+async def test_a_waiting_job_may_have_a_priority_that_is_new_in_its_queue(store: Store, other: Other) -> None:
     await open_lease(store, length=10**12)
-    (id_,) = await line_up(store)
+    (id_,) = await enqueue_with_key(store)
     await store.operator.change([id_], JobChange(priority=77))
     assert await claim_ids(store) == [id_]
 
 
 async def test_admitting_the_first_job_with_a_rate_marks_the_queue_as_rated(store: Store, other: Other) -> None:
-    await line_up(store)
+    await enqueue_with_key(store)
     await store.jobs.admit(10)
     rated = "SELECT rated FROM windlass.queues WHERE name = 'default'"
     assert await other.does(rated) == [(False,)]
     await other.commits()
-    await line_up(store, 1, "rated", key_rate=Rate(1, SECOND, 1))
+    await enqueue_with_key(store, 1, "rated", key_rate=Rate(1, SECOND, 1))
     await store.jobs.admit(10)
     assert await other.does(rated) == [(True,)]

@@ -41,7 +41,7 @@ async def test_a_callers_open_transaction_stops_no_admission(
     assert (await store.with_timeout(5.0).jobs.admit(100)).jobs == 21
 
 
-async def test_a_callers_open_transaction_stops_no_line(store: Store, caller: Caller) -> None:
+async def test_a_callers_open_transaction_stops_no_key_queue(store: Store, caller: Caller) -> None:
     await open_lease(store)
     await enqueue_one(store, concurrency_key="k")
     first = await claim_one(store)

@@ -50,13 +50,13 @@ async def test_each_step_says_whether_it_breaks_the_code_before_it() -> None:
 async def test_a_step_that_breaks_is_refused_in_a_sentence(store: Store) -> None:
     await store.operator.counts()
     execute(store.address, step(LATEST.number + 1, breaking=True))
-    newcomer = open_store(store.address)
+    second = open_store(store.address)
     sentence = f"the schema windlass has step {LATEST.number + 1:04}_future, which this version of Windlass cannot"
     with pytest.raises(SchemaMismatch, match=f"{sentence} work with: upgrade Windlass"):
-        await newcomer.operator.counts()
+        await second.operator.counts()
     with pytest.raises(SchemaMismatch, match=sentence):
-        await newcomer.migrate()
-    await newcomer.close()
+        await second.migrate()
+    await second.close()
 
 
 async def test_a_process_from_before_a_renamed_column_can_claim_nothing(store: Store) -> None:

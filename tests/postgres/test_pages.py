@@ -68,7 +68,7 @@ async def test_a_page_without_a_match_ends_and_says_where_to_go_on(
     assert not any(found)
 
 
-async def test_tags_that_were_edited_into_nonsense_are_in_nobodys_way(store: Store, connection: Any) -> None:
+async def test_tags_that_were_edited_into_nonsense_are_harmless(store: Store, connection: Any) -> None:
     match = await put(store, Status.PENDING, tags=("x",))
     for nonsense in ("", "{", '{"a": "b"}', "null", "[1, 2]", '["\\ud800"]', "\U0001f986"):
         edited = await put(store, Status.PENDING, tags=("x",))

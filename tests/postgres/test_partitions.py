@@ -46,7 +46,7 @@ async def test_a_job_that_came_into_the_partition_while_it_was_locked_is_not_los
 ) -> None:
     old = await put(store, Status.COMPLETED)
     clock.advance(8 * DAY)
-    # Somebody with a wrong clock files a job that is to stay for another month.
+    # A server with a wrong clock files a job that is to stay for another month.
     await other.does("UPDATE windlass.history_counts SET day = day + 32")
     await other.does("UPDATE windlass.history SET drop_at = drop_at + 32 * 86400000000")
     pruning = asyncio.create_task(store.operator.prune(10))

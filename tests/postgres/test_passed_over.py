@@ -79,9 +79,7 @@ async def test_a_single_slow_rescan_delays_them_no_longer(store: Store, other: O
     assert await claim_ids(store, limit=2) == locked
 
 
-async def test_a_rescan_of_one_queue_does_not_stand_for_that_of_another(
-    store: Store, other: Other, boot: Boot
-) -> None:
+async def test_a_rescan_of_one_queue_does_not_replace_that_of_another(store: Store, other: Other, boot: Boot) -> None:
     """Queues with slots of their own are asked by a statement each."""
     await open_lease(store)
     locked = await _passed_over(store, other, "b", 2)

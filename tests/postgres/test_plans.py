@@ -229,7 +229,7 @@ async def test_plans_are_as_good_with_a_backlog_before_and_after_analyze(planner
     settled = {name: await planner.plan(name) for name in USED}
     await planner.session.script(FILL)
     later = {name: await planner.plan(name) for name in USED}
-    assert settled == later, "a plan was made anew although nothing told to"
+    assert settled == later, "a plan was made anew although nothing asked for it"
     for before in ("SELECT 1", "ANALYZE"):
         await planner.session.script(before)
         for name in USED:

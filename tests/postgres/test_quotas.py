@@ -36,10 +36,10 @@ async def test_a_process_stopped_while_it_shares_out_keeps_others_from_growing_n
     await enqueue(store, 20)
     first, second = await new_runner(store, "r1"), await new_runner(store, "r2")
     assert len(await first.claim(2)) == 2
-    # Somebody was stopped after he had locked the queue and given himself the rest.
+    # A runner was stopped after it had locked the queue and taken the rest.
     await other.does("SELECT 1 FROM windlass.queues WHERE name = 'default' FOR NO KEY UPDATE")
     await other.does("INSERT INTO windlass.quotas (queue, runner, slots) VALUES ('default', 'r3', 2)")
-    assert await second.claim(4) == [], "nobody waits, and nobody gets anything"
+    assert await second.claim(4) == [], "no claim waits, and none gets anything"
     await first.complete(1)
     assert len(await first.claim(4)) == 1, "what it has it may use"
     await other.commits()

@@ -135,7 +135,7 @@ def test_a_standby_that_becomes_the_primary_is_found_by_the_address(
         standby.remove()
 
 
-def test_a_worker_goes_on_when_a_silent_line_speaks_again(tmp_path: Path) -> None:
+def test_a_worker_goes_on_when_a_silent_connection_answers_again(tmp_path: Path) -> None:
     url = postgres_url(tmp_path)
     host, _, port = url.rpartition("/")[0].rpartition("@")[2].partition(":")
     with Proxy(host, int(port)) as proxy:

@@ -57,7 +57,7 @@ async def jobs(store: Store) -> list[Claimed]:
 
 async def until_left(settler: Settler, outcomes: int) -> None:
     async with asyncio.timeout(30):
-        while settler.backlog > outcomes:  # noqa: ASYNC110 - the settler tells nobody
+        while settler.backlog > outcomes:  # noqa: ASYNC110 - the settler gives no signal
             await asyncio.sleep(0.01)
 
 

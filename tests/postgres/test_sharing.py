@@ -52,7 +52,7 @@ app.close()
 asyncio.run(enqueue_jobs(4))
 """
 
-# With one connection only: a second that was just being opened when the loop stopped would be nobody's to close.
+# With one connection only: a second that was just being opened when the loop stopped would stay open.
 RUDE = f"""{BEGIN.replace("sys.argv[1]", "sys.argv[1] + '?connections=1'")}
 for number in range(3):
     loop = asyncio.new_event_loop()

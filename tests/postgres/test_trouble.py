@@ -58,7 +58,7 @@ def locked_jobs(url: str) -> Iterator[None]:
 async def until_waiting(server: Address) -> None:
     """Until a session waits for a lock."""
     await asyncio.to_thread(
-        until, lambda: server.execute(f"SELECT 1 {OURS} AND wait_event_type = 'Lock'"), "somebody waits"
+        until, lambda: server.execute(f"SELECT 1 {OURS} AND wait_event_type = 'Lock'"), "a session waits"
     )
 
 
@@ -220,7 +220,7 @@ async def test_a_server_without_a_free_connection_is_said_and_used_again(postgre
     await store.close()
 
 
-async def test_calls_on_a_silent_line_end_by_their_deadline_and_the_line_is_replaced(url: str) -> None:
+async def test_calls_on_a_silent_connection_end_by_their_deadline_and_it_is_replaced(url: str) -> None:
     real = Address(url)
     with psycopg.connect(url) as way:
         host, port = way.info.host, way.info.port
@@ -294,7 +294,7 @@ async def test_a_refused_login_is_reported_as_lasting(postgres_server: PostgresS
 
 
 def test_a_certificate_that_is_refused_is_refused_for_good() -> None:
-    told = translate(ssl.SSLCertVerificationError("certificate verify failed"), "postgresql://p/db")
-    assert isinstance(told, StoreUnavailable)
-    assert told.lasting
-    assert "sslrootcert" in str(told)
+    reported = translate(ssl.SSLCertVerificationError("certificate verify failed"), "postgresql://p/db")
+    assert isinstance(reported, StoreUnavailable)
+    assert reported.lasting
+    assert "sslrootcert" in str(reported)

@@ -16,7 +16,7 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.keys import KeyConflicts, KeyRef
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.verbs import enqueue as handing_in
+from windlass.store.postgres.verbs import enqueue as enqueueing
 from windlass.store.records import Settled
 
 
@@ -42,46 +42,46 @@ async def test_a_job_that_is_in_history_already_keeps_no_other_from_being_settle
     }
     totals = (await store.operator.counts()).totals
     assert (totals["running"], totals["completed"]) == (0, 2)
-    newcomer = new_job(idempotency_key="k")
-    assert await store.jobs.enqueue([newcomer]) == [Enqueued(newcomer.id)], "the key is free"
+    new = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([new]) == [Enqueued(new.id)], "the key is free"
 
 
 async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = await running(store, idempotency_key="k")
-    contest = handing_in._key_conflicts
+    conflicts = enqueueing._key_conflicts
 
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
 
     async def settle_first(db: Db, jobs: list[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
         await settle(store, completed(job))
-        return await contest(db, jobs)
+        return await conflicts(db, jobs)
 
-    monkeypatch.setattr(handing_in, "_existing", look_too_early)
-    monkeypatch.setattr(handing_in, "_key_conflicts", settle_first)
+    monkeypatch.setattr(enqueueing, "_existing", look_too_early)
+    monkeypatch.setattr(enqueueing, "_key_conflicts", settle_first)
     again = new_job(id=job.id, idempotency_key="k")
     assert await store.jobs.enqueue([again]) == [Enqueued(job.id, existing=True)]
     monkeypatch.undo()
-    newcomer = new_job(idempotency_key="k")
-    assert await store.jobs.enqueue([newcomer]) == [Enqueued(newcomer.id)]
+    new = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([new]) == [Enqueued(new.id)]
 
 
 async def test_an_enqueue_repeated_too_late_replaces_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = await put(store, Status.COMPLETED)
-    standing = new_job(idempotency_key="k")
-    await store.jobs.enqueue([standing])
+    existing_job = new_job(idempotency_key="k")
+    await store.jobs.enqueue([existing_job])
 
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
 
-    monkeypatch.setattr(handing_in, "_existing", look_too_early)
+    monkeypatch.setattr(enqueueing, "_existing", look_too_early)
     again = new_job(id=ended, idempotency_key="k", on_conflict=OnConflict.REPLACE)
     assert await store.jobs.enqueue([again]) == [Enqueued(ended, existing=True)]
     monkeypatch.undo()
-    assert await store.jobs.enqueue([new_job(idempotency_key="k")]) == [Enqueued(standing.id, existing=True)]
-    (job,) = await store.operator.get([standing.id])
+    assert await store.jobs.enqueue([new_job(idempotency_key="k")]) == [Enqueued(existing_job.id, existing=True)]
+    (job,) = await store.operator.get([existing_job.id])
     assert job is not None
     assert job.status is Status.PENDING
 

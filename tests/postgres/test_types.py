@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from tests.support.seed import claim_one, completed, handed_back, running, settle, status_of
+from tests.support.seed import claim_one, completed, requeued, running, settle, status_of
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -13,7 +13,7 @@ async def test_the_driver_looks_up_no_type(store: Store, monkeypatch: pytest.Mon
         pytest.fail(f"the types {types} were looked up")
 
     monkeypatch.setattr(asyncpg.Connection, "_introspect_types", look_up)
-    await settle(store, handed_back(await running(store)))
+    await settle(store, requeued(await running(store)))
     job = await claim_one(store)
     await settle(store, completed(job))
     assert await status_of(store, job.id) is Status.COMPLETED

@@ -8,7 +8,7 @@ import pytest
 
 from tests.postgres.other import Other
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_ids, claim_one, enqueue, enqueue_one, handed_back, open_lease, request, settle
+from tests.support.seed import claim_ids, claim_one, enqueue, enqueue_one, open_lease, request, requeued, settle
 from windlass.core.jobs.outcome import completed
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
@@ -99,7 +99,7 @@ async def test_a_job_that_is_put_back_below_the_watermark_comes_first(store: Sto
     second, third = await enqueue(store, 2)
     assert await claim_ids(store, limit=1) == [second]
     await raise_watermarks(store)
-    await settle(store, handed_back(claimed))
+    await settle(store, requeued(claimed))
     assert await claim_ids(store) == [first, third]
 
 
@@ -113,7 +113,7 @@ async def test_a_claim_that_had_enough_before_it_came_to_a_place_looks_there_the
     claimed = await claim_one(store, **both)
     assert (claimed.id, await claim_ids(store, **both)) == (first, [second])
     in_the_way = await enqueue_one(store, queue="a")
-    await settle(store, handed_back(claimed))
+    await settle(store, requeued(claimed))
     assert await claim_ids(store, **both) == [in_the_way]
     assert await claim_ids(store, **both) == [first]
     assert await claim_ids(store, **both) == [third]
@@ -132,7 +132,7 @@ async def test_raising_a_watermark_gives_way_to_a_requeue(
     text = PLAIN.filled(PLAIN.statement("raise_watermarks")).replace("seen.rank > seen.watermark", held_up)
     raising = asyncio.create_task(_raised(connection, text, clock))
     await other.is_waited_for()
-    await settle(store, handed_back(claimed))
+    await settle(store, requeued(claimed))
     await other.does("SELECT pg_advisory_unlock(7)")
     assert await raising == (1, 0)
     assert await claim_ids(store) == [claimed.id]
@@ -156,7 +156,7 @@ async def _raised(connection: Any, text: str, clock: ManualClock) -> tuple[int, 
     return places, raised
 
 
-async def test_what_lies_below_a_watermark_in_spite_of_everything_is_found(
+async def test_a_job_below_the_watermark_in_spite_of_everything_is_found(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     await open_lease(store, length=10**12)

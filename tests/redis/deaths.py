@@ -64,7 +64,7 @@ def dying_at(step: Step) -> Iterator[None]:
             yield
         except Death:
             died = True
-    assert died, f"nobody came to {name}"
+    assert died, f"no call came to {name}"
 
 
 def winding() -> list[NewJob]:

@@ -71,15 +71,15 @@ def _faults(keys: QueueKeys, queue: str) -> list[str]:
     expected = set(_added_up(records)) | {place for each in records for place in _places(each)}
     found = set(_found(keys))
     missing = sorted(expected - found, key=repr)
-    if not _in_lanes(keys):
+    if not _in_tenant_queues(keys):
         missing = [place for place in missing if place[0] != "tenant_queues"]
     wrong = [f"{queue}: not in {place}" for place in missing]
     wrong += [f"{queue}: left in {place}" for place in sorted(found - expected, key=repr)]
     return wrong + _loose(keys, records)
 
 
-def _in_lanes(keys: QueueKeys) -> bool:
-    """Whether the queue is fair, and all of its pending jobs have been put into lanes since it is."""
+def _in_tenant_queues(keys: QueueKeys) -> bool:
+    """Whether the queue is fair, and all of its pending jobs have been moved to tenant queues since."""
     settings = keys.mapping("queue")
     return settings.get(b"fair") == b"1" and b"assigning_tenants" not in settings
 

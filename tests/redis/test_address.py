@@ -77,13 +77,13 @@ def test_nodes_of_a_cluster_share_a_user() -> None:
         ("redis+cluster://a,b/1", "a cluster has only database 0"),
     ],
 )
-def test_a_mistake_is_told_with_what_would_be_right(url: str, problem: str) -> None:
+def test_a_mistake_is_refused_with_what_would_be_right(url: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert problem in str(caught.value)
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_all_mistakes_are_listed_together() -> None:
     with pytest.raises(ConfigError) as caught:
         open_store("redis://h/x?durability=maybe&colour=red&replicas=many")
     assert len(caught.value.problems) == 4

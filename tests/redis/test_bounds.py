@@ -10,7 +10,7 @@ import redis
 
 from tests.support.chains import after, links
 from tests.support.clock import ManualClock
-from tests.support.seed import LEASE, completed, dead, failed, handed_back, new_job, open_lease, request, worker_info
+from tests.support.seed import LEASE, completed, dead, failed, new_job, open_lease, request, requeued, worker_info
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.timing import said
 from windlass.core.flow.queue import QueueSettings
@@ -142,7 +142,7 @@ async def store(server: RedisServer, clock: ManualClock) -> AsyncIterator[RedisS
     await opened.close()
 
 
-async def test_no_script_gives_more_than_so_many_commands(
+async def test_no_script_exceeds_the_limit_of_commands(
     store: RedisStore, server: RedisServer, clock: ManualClock
 ) -> None:
     counting = Counting(store, server)
@@ -226,7 +226,7 @@ async def run_all(store: RedisStore, clock: ManualClock) -> None:
     """What workers and coordinators do."""
     while (admitted := await store.jobs.admit(1_000)).jobs or admitted.next_due_in == 0:
         pass
-    endings = (completed, failed, handed_back)
+    endings = (completed, failed, requeued)
     await open_lease(store, "links")
     while jobs := await store.jobs.claim(request("links", queues=("linked",), most=250, limit=250)):
         await store.jobs.settle([completed(job, '"some"') for job in jobs])

@@ -226,9 +226,9 @@ async def test_a_child_of_many_parents_with_large_results_takes_them_in_portions
     spy = Spy(store)
     await store.jobs.enqueue([child])
     assert await status_of(store, child.id) is Status.PENDING
-    told = [call.size for call, _ in spy.heard if call.script.name == "deliver_mail"]
-    assert len(told) >= 15
-    assert max(told) < 4 * len(LARGE)
+    reported = [call.size for call, _ in spy.heard if call.script.name == "deliver_mail"]
+    assert len(reported) >= 15
+    assert max(reported) < 4 * len(LARGE)
     assert max(sum(len(row[1]) for row in reply) for reply in spy.replies("register_children")) < 10 * len(LARGE)
 
 

@@ -144,12 +144,12 @@ async def test_keys_meet_over_portions_in_their_order(store: Store) -> None:
     assert await status_of(store, jobs[1].id) is Status.CANCELLED
 
 
-@pytest.mark.parametrize("other", ["a job that stands", "another portion"])
+@pytest.mark.parametrize("other", ["an existing job", "another portion"])
 async def test_a_conflict_in_the_last_portion_refuses_all_of_it(store: Store, tmp_path: Path, other: str) -> None:
     jobs = [new_job(idempotency_key=f"k{n}") for n in range(MANY)]
     holder = jobs[0].id
     key = "k0"
-    if other == "a job that stands":
+    if other == "an existing job":
         key, holder = "held", await enqueue_one(store, idempotency_key="held", delay=SECOND)
     with pytest.raises(KeyConflict, match=holder):
         await store.jobs.enqueue([*jobs, new_job(idempotency_key=key, on_conflict=OnConflict.RAISE)])
@@ -224,7 +224,7 @@ async def test_an_outage_after_one_of_several_was_committed_is_said_to_have_mayb
     assert caught.value.maybe_done
 
 
-async def test_a_slow_producer_is_helped_and_is_told_the_same(
+async def test_a_slow_producer_is_helped_and_gets_the_same_answer(
     store: Store, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever unfolds them, the jobs are there once, and their producer learns which of them existed before."""

@@ -105,7 +105,7 @@ async def contents(tmp_path: Path) -> AsyncIterator[Callable[[Path], Contents]]:
         each.close()
 
 
-async def _told(act: Verb) -> StoreUnavailable | None:
+async def _reported(act: Verb) -> StoreUnavailable | None:
     try:
         await act()
     except StoreUnavailable as error:
@@ -130,10 +130,10 @@ async def test_a_call_that_certainly_did_nothing_changed_nothing(
         all_keys = contents(folder)
         before = all_keys.now()
         wire.fail_at(step, REFUSED, done=False)
-        told = await _told(act)
-        if told is not None:
-            assert told.maybe_done or all_keys.now() == before, f"step {step}"
-            doubts += told.maybe_done
+        reported = await _reported(act)
+        if reported is not None:
+            assert reported.maybe_done or all_keys.now() == before, f"step {step}"
+            doubts += reported.maybe_done
         failed = wire.recover()
         await act()
         await store.close()

@@ -105,14 +105,14 @@ async def test_whichever_step_of_an_enqueue_fails_what_is_reported_is_true(
         async with place_in(folder) as place:
             jobs = WAYS[way]()
             place.wire.fail_at(step, fault.error, done=fault.done)
-            told = await _told(place, jobs)
+            reported = await _reported(place, jobs)
             failed = place.wire.recover()
-            assert failed or told is None
-            await _check(place, jobs, told)
+            assert failed or reported is None
+            await _check(place, jobs, reported)
     assert step > 2
 
 
-async def _told(place: Place, jobs: list[NewJob]) -> Exception | None:
+async def _reported(place: Place, jobs: list[NewJob]) -> Exception | None:
     try:
         await place.enqueue(jobs)
     except (EnqueueFailed, EnqueueUnknown, KeyConflict) as error:
@@ -120,15 +120,15 @@ async def _told(place: Place, jobs: list[NewJob]) -> Exception | None:
     return None
 
 
-async def _check(place: Place, jobs: list[NewJob], told: Exception | None) -> None:
+async def _check(place: Place, jobs: list[NewJob], reported: Exception | None) -> None:
     """What there is agrees with what was told, and the same jobs can be enqueued again."""
     ids = [job.id for job in jobs]
-    if isinstance(told, EnqueueFailed | KeyConflict):
-        assert not any(await place.store.operator.get(ids)), told
+    if isinstance(reported, EnqueueFailed | KeyConflict):
+        assert not any(await place.store.operator.get(ids)), reported
         assert not [path for path in blobs(place.blobs) if path.parent.name in ids]
-    elif told is not None:
-        assert isinstance(told, EnqueueUnknown)
-        assert told.ids == ids
+    elif reported is not None:
+        assert isinstance(reported, EnqueueUnknown)
+        assert reported.ids == ids
         await _check_whole(place, ids)
     else:
         assert all(await place.store.operator.get(ids))
@@ -161,14 +161,14 @@ async def test_a_key_that_is_taken_in_the_second_queue_after_the_first_has_store
             await place.store.jobs.enqueue([rival])
 
     place.wire.before = overtake
-    told = await _told(place, jobs)
+    reported = await _reported(place, jobs)
     assert raced
     if portion == 1:
-        assert told is None, "what is committed is not refused any more: the answer is the other job"
+        assert reported is None, "what is committed is not refused any more: the answer is the other job"
         return
-    assert isinstance(told, EnqueueUnknown)
-    assert "'k'" in str(told)
-    assert rival.id in str(told)
+    assert isinstance(reported, EnqueueUnknown)
+    assert "'k'" in str(reported)
+    assert rival.id in str(reported)
     await _check_whole(place, [job.id for job in jobs])
     found = await place.store.operator.get([job.id for job in jobs])
     assert [each is not None for each in found] == [True, True, False, False]
@@ -187,9 +187,9 @@ async def test_a_queue_that_is_closed_after_another_has_stored_is_no_certainty(
             await place.store.queues.close("b")
 
     place.wire.before = close
-    told = await _told(place, jobs)
-    assert isinstance(told, EnqueueUnknown)
-    assert "queue 'b' is closed" in str(told)
+    reported = await _reported(place, jobs)
+    assert isinstance(reported, EnqueueUnknown)
+    assert "queue 'b' is closed" in str(reported)
     await _check_whole(place, [job.id for job in jobs])
     found = await place.store.operator.get([job.id for job in jobs])
     assert [each is not None for each in found] == [True, True, False, False]

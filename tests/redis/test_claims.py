@@ -11,7 +11,7 @@ from tests.redis.places import misplaced
 from tests.support.clock import ManualClock
 from tests.support.parts import extended
 from tests.support.runners import Runner, new_runner, rule
-from tests.support.seed import completed, enqueue, enqueue_one, failed, handed_back, look, settle, snoozed
+from tests.support.seed import completed, enqueue, enqueue_one, failed, look, requeued, settle, snoozed
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, to_datetime
@@ -53,7 +53,7 @@ async def test_a_claim_from_a_plain_queue_is_one_trip(store: RedisStore, trips: 
     assert trips == {"claim": 1}
 
 
-async def test_a_claim_from_a_ruled_queue_is_one_trip_once_that_is_known(
+async def test_a_claim_from_a_limited_queue_is_one_trip_once_that_is_known(
     store: RedisStore, trips: Counter[str]
 ) -> None:
     await rule(store, max_concurrency=10)
@@ -119,7 +119,9 @@ async def test_a_job_that_was_put_back_is_claimed_in_one_trip_like_others(
     assert (await look(store, id_)).attempts[0].outcome == "snoozed"
 
 
-async def test_very_many_of_a_key_step_aside_to_the_microsecond(store: RedisStore, clock: ManualClock) -> None:
+async def test_very_many_jobs_of_a_key_are_throttled_to_the_microsecond(
+    store: RedisStore, clock: ManualClock
+) -> None:
     """More than a claim looks at: it goes on from the last of them."""
     await enqueue(store, 500, concurrency_key="k", key_limit=1000, key_rate=TEN)
     runner, start = await new_runner(store), clock.wall()
@@ -158,7 +160,7 @@ async def test_token_buckets_that_are_full_again_go(store: RedisStore, clock: Ma
     assert await wire.command("HLEN", key, seconds=5) == 0
 
 
-async def test_a_large_queue_that_becomes_fair_gets_all_its_lanes(store: RedisStore) -> None:
+async def test_a_large_queue_that_becomes_fair_gets_all_its_tenant_queues(store: RedisStore) -> None:
     for tenant in "abcde":
         await enqueue(store, 150, tenant=tenant)
     await rule(store, fair=True)
@@ -174,7 +176,7 @@ async def test_a_reason_is_gone_when_the_job_runs(store: RedisStore) -> None:
     runner = await new_runner(store)
     await enqueue_one(store)
     (job,) = await runner.claim()
-    await settle(store, handed_back(job))
+    await settle(store, requeued(job))
     (again,) = await runner.claim()
     assert (await look(store, again.id)).reason is None
 
@@ -231,7 +233,7 @@ async def _end_some(store: RedisStore, runner: Runner, random: Random) -> None:
     ended = [job for job in runner.held if random.random() < 0.7]
     runner.held = [job for job in runner.held if job not in ended]
     for job in ended:
-        await settle(store, random.choice([completed, completed, failed, handed_back])(job))
+        await settle(store, random.choice([completed, completed, failed, requeued])(job))
 
 
 async def _all_of(store: RedisStore) -> list[Any]:

@@ -47,7 +47,7 @@ async def store(cluster: RedisCluster) -> AsyncIterator[Store]:
     await opened.close()
 
 
-async def test_queues_are_spread_and_each_lies_on_one_server(cluster: RedisCluster, store: Store) -> None:
+async def test_queues_are_spread_and_each_is_on_one_server(cluster: RedisCluster, store: Store) -> None:
     for queue in QUEUES:
         await enqueue(store, 3, queue=queue)
     homes = {queue: home_of(cluster, queue) for queue in QUEUES}
@@ -128,7 +128,7 @@ async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: R
     await store.close()
 
 
-async def test_a_killed_master_is_replaced_and_what_stands_is_run(redis_cluster: RedisCluster) -> None:
+async def test_a_killed_master_is_replaced_and_what_was_stored_runs(redis_cluster: RedisCluster) -> None:
     """Every enqueue that a replica had (`?replicas=1`) is there after the failover, and each is handed out once."""
     store = open_store(f"{redis_cluster.url}?replicas=1", deadline=5)
     safe = {queue: [await enqueue_one(store, queue=queue, fresh="here")] for queue in QUEUES}

@@ -69,12 +69,12 @@ async def test_every_queue_is_heard_of_whichever_server_keeps_it(producer: Store
     assert server.signals.outage is None
 
 
-async def test_since_seven_only_the_server_of_the_queue_is_told(
+async def test_since_seven_only_the_server_of_the_queue_gets_the_hint(
     cluster: RedisCluster, producer: Store, server: Store
 ) -> None:
     spoken = "spublish" if is_sharded(cluster) else "publish"
     silent = "publish" if is_sharded(cluster) else "spublish"
-    await producer.operator.counts()  # so that it has tried its rights, by a word to nobody
+    await producer.operator.counts()  # so that it has tried its rights, by a message without a receiver
     before, others = calls_of(cluster, spoken), calls_of(cluster, silent)
     mark = server.signals.cursor()
     await enqueue_one(producer, queue="q0", type="a new type")
@@ -110,7 +110,7 @@ async def test_a_user_by_the_recipe_for_clusters_uses_shard_channels(cluster: Re
     store.signals.subscribe(["q2"])
     await heard(store, mark)
     other = open_store(url, deadline=5)
-    await other.operator.counts()  # so that it has tried its rights, by a word to nobody
+    await other.operator.counts()  # so that it has tried its rights, by a message without a receiver
     before = calls_of(cluster, "publish")
     mark = store.signals.cursor()
     await enqueue_one(other, queue="q2", type="of the shard user")

@@ -11,10 +11,10 @@ import pytest
 import redis
 
 from tests.support.proxy import Proxy
+from tests.support.reported import looked, watched
 from tests.support.seed import claim_one, completed, dead, enqueue, enqueue_one, open_lease, running, settle
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_places import redis_place
-from tests.support.told import looked, watched
 from windlass import App, Handle
 from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.change import JobChange
@@ -68,12 +68,12 @@ async def test_there_are_listeners_for_what_is_watched_and_for_nothing_else(serv
     store = open_store(server.url)
     await open_lease(store)
     first, second = await enqueue(store, 2)
-    watcher, told = await watched(store, first, second)
+    watcher, reported = await watched(store, first, second)
     assert channels(server) == ["", *sorted((f":{first}", f":{second}"))]
     watcher.unwatch(first)
     await until(lambda: channels(server) == ["", f":{second}"])
     watcher.watch(first, "default")
-    assert await told.of(first)
+    assert await reported.of(first)
     await watcher.close()
     await until(lambda: channels(server) == [])
     await store.close()
@@ -83,13 +83,13 @@ async def test_nothing_is_reported_of_jobs_that_are_not_awaited(server: RedisSer
     store = open_store(server.url)
     await open_lease(store)
     unwatched, wanted = await enqueue(store, 2)
-    watcher, told = await watched(store, wanted)
+    watcher, reported = await watched(store, wanted)
     with redis.Redis(port=server.port) as client, client.pubsub() as listener:
         listener.psubscribe("*")
         assert listener.get_message(timeout=10)["type"] == "psubscribe"
         jobs = [await claim_one(store), await claim_one(store)]
         await store.jobs.settle([completed(job) for job in jobs])
-        assert await told.of(wanted)
+        assert await reported.of(wanted)
         said = []
         while word := listener.get_message(timeout=0.1):
             said.append(word["channel"].decode().rpartition(":")[2])
@@ -99,12 +99,12 @@ async def test_nothing_is_reported_of_jobs_that_are_not_awaited(server: RedisSer
     await store.close()
 
 
-async def test_a_job_that_goes_to_another_queue_is_told_of(server: RedisServer) -> None:
+async def test_a_job_that_goes_to_another_queue_is_reported(server: RedisServer) -> None:
     store = open_store(server.url)
     id_ = await enqueue_one(store)
-    watcher, told = await watched(store, id_)
+    watcher, reported = await watched(store, id_)
     await store.operator.change([id_], JobChange(queue="other"))
-    assert await told.of(id_)
+    assert await reported.of(id_)
     await watcher.close()
     await store.close()
 
@@ -112,10 +112,10 @@ async def test_a_job_that_goes_to_another_queue_is_told_of(server: RedisServer) 
 async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(server: RedisServer) -> None:
     store = open_store(server.url)
     job = await running(store)
-    watcher, told = await watched(store, job.id)
+    watcher, reported = await watched(store, job.id)
     assert server.execute("CLIENT", "KILL", "TYPE", "pubsub") == 1
     await settle(store, dead(job))
-    assert await told.of(job.id)
+    assert await reported.of(job.id)
     assert watcher.outage is None
     await watcher.close()
     await store.close()

@@ -143,7 +143,7 @@ def test_a_cut_in_the_middle_of_a_large_write_is_a_lost_connection(
             large = asyncio.create_task(line.command("ECHO", b"x" * 50_000_000, seconds=SECONDS))
             writer = _connection(line)._writer
             assert writer is not None
-            while not writer.transport.get_write_buffer_size():  # noqa: ASYNC110 - the transport tells nobody
+            while not writer.transport.get_write_buffer_size():  # noqa: ASYNC110 - the transport gives no signal
                 await asyncio.sleep(0.01)
             behind = asyncio.create_task(line.command("ECHO", "behind", seconds=SECONDS))
             await asyncio.sleep(0)

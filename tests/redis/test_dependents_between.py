@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from tests.support.chains import enqueue_jobs, statuses
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed, new_job
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import DEFAULT_QUEUE, Claimed

@@ -52,7 +52,7 @@ async def findings(store: Store, check: str, *, deep: bool = False) -> list[Find
         ({"redis_version": "7.2.4", "valkey_version": "9.0.0-rc1"}, Level.OK),
     ],
 )
-def test_versions_with_a_hole_that_scripts_can_use_are_told(said: Info, level: Level) -> None:
+def test_versions_with_a_hole_that_scripts_can_use_are_reported(said: Info, level: Level) -> None:
     (finding,) = check_versions(said, PLACE)
     assert finding.level is level
 
@@ -84,7 +84,7 @@ def test_durability_is_what_the_server_does_with_an_accepted_job(said: Info, pla
         ({"maxmemory_policy": "noeviction", "maxmemory": "100", "used_memory": "79"}, Level.OK),
     ],
 )
-def test_a_server_that_throws_keys_away_or_is_nearly_full_is_told(said: Info, level: Level) -> None:
+def test_a_server_that_throws_keys_away_or_is_nearly_full_is_reported(said: Info, level: Level) -> None:
     (finding,) = check_memory(said, PLACE)
     assert finding.level is level
 
@@ -199,7 +199,7 @@ async def said_of_contents(store: Store) -> list[str]:
     return [each.says for each in await findings(store, "contents")]
 
 
-async def test_a_schedule_that_is_not_where_its_tick_says_is_told_and_pausing_it_helps(
+async def test_a_schedule_that_is_not_where_its_tick_says_is_reported_and_pausing_it_helps(
     store: Store, clock: ManualClock
 ) -> None:
     for name in ("well", "lost", "still"):
@@ -216,7 +216,7 @@ async def test_a_schedule_that_is_not_where_its_tick_says_is_told_and_pausing_it
     assert "each of 3 schedules is found when its tick comes" in await said_of_contents(store)
 
 
-async def test_a_schedule_that_was_dropped_by_hand_is_in_nobodys_way(store: Store, clock: ManualClock) -> None:
+async def test_a_schedule_that_was_dropped_by_hand_holds_up_no_other(store: Store, clock: ManualClock) -> None:
     for name in ("dropped", "well"):
         await add(store, name)
     assert isinstance(store, RedisStore)

@@ -48,7 +48,7 @@ async def test_a_death_at_any_step_leaves_a_tick_that_gets_one_job(
     store = open_store(url, clock=clock)
     await add(store)
     tick = moment(await find(store))
-    killed = subprocess.run(  # noqa: ASYNC221 - nobody else is on this loop
+    killed = subprocess.run(  # noqa: ASYNC221 - no other task is on this loop
         [sys.executable, "-c", COORDINATOR, url, to_datetime(tick).isoformat()],
         env={**os.environ, "WINDLASS_FAILPOINTS": f"{point}=kill"},
         capture_output=True,

@@ -14,11 +14,11 @@ from tests.support.seed import (
     enqueue,
     enqueue_one,
     failed,
-    handed_back,
     look,
     new_job,
     open_lease,
     request,
+    requeued,
     settle,
     status_of,
     worker_info,
@@ -146,7 +146,7 @@ async def test_attempts_end_in_every_way(server: RedisServer, store: RedisStore)
     await enqueue(store, 5)
     await store.jobs.enqueue(links(2, queue="linked"))
     fill(server)
-    for ending in (completed, failed, dead, handed_back):
+    for ending in (completed, failed, dead, requeued):
         assert await settle(store, ending(await claim_one(store))) is Settled.SETTLED
     parent = await claim_one(store, queues=("linked",))
     assert await settle(store, completed(parent, '"some"')) is Settled.SETTLED
@@ -208,7 +208,7 @@ async def test_people_can_act(server: RedisServer, store: RedisStore) -> None:
     gone = await claim_one(store)
     await settle(store, dead(gone))
     moving = await claim_one(store)
-    await settle(store, handed_back(moving))
+    await settle(store, requeued(moving))
     await enqueue_one(store, queue="other")
     await store.schedules.declare({"s": said()})
     fill(server)
@@ -241,7 +241,7 @@ async def test_what_was_committed_is_stored_and_what_was_not_goes(
     assert (await store.operator.counts()).totals["pending"] == 1_200
 
 
-async def test_children_in_other_queues_are_told(server: RedisServer, store: RedisStore) -> None:
+async def test_children_in_other_queues_are_released(server: RedisServer, store: RedisStore) -> None:
     parent = new_job()
     child = after(new_job(queue="other"), parent.id)
     await store.jobs.enqueue([parent, child])

@@ -13,7 +13,7 @@ local taken, limits, written = unpack(given, 1, 3)
 local line, slots = string.rep('a', 32), {}
 local function take(slot) redis.call('ZADD', K.key_slots, 0, line .. struct.pack('>I2', slot) .. 'id') end
 redis.call('DEL', K.key_slots)
--- Those of the neighbours count for nobody else.
+-- Those of the neighbours count for no other job.
 redis.call('ZADD', K.key_slots, 0, string.rep('a', 31) .. '9' .. struct.pack('>I2', 0) .. 'id')
 redis.call('ZADD', K.key_slots, 0, string.rep('a', 31) .. 'b' .. struct.pack('>I2', 0) .. 'id')
 for _, slot in ipairs(taken) do take(slot) end
@@ -35,7 +35,7 @@ limits = st.one_of(st.none(), st.integers(1, 12), st.integers(1, 10_000))
 
 
 @given(taken=st.sets(slots, max_size=30), wanted=st.lists(limits, max_size=20), written=st.booleans())
-def test_the_lowest_free_slots_go_to_the_first_in_line(
+def test_the_lowest_free_key_slots_go_to_the_first_that_wait(
     taken: set[int], wanted: list[int | None], written: bool
 ) -> None:
     """Whether those that were given are written one by one, or all of them later."""

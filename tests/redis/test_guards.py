@@ -185,7 +185,7 @@ async def test_an_emptied_store_is_noticed_and_said(redis_server: RedisServer, q
 
 
 @pytest.mark.parametrize("many", [1, 2])
-async def test_queues_that_were_lost_alone_are_told_once(redis_server: RedisServer, many: int) -> None:
+async def test_queues_that_were_lost_alone_are_reported_once(redis_server: RedisServer, many: int) -> None:
     """As one server of a cluster may lose what it had; then they begin anew."""
     store = open_store(redis_server.url)
     jobs = [new_job(queue=f"q{n}") for n in range(many)]
@@ -241,7 +241,7 @@ def test_a_producer_is_told_that_nothing_was_stored(redis_server: RedisServer) -
         nothing.enqueue()
 
 
-async def test_a_change_that_no_replica_has_is_told_as_a_doubt(redis_server: RedisServer) -> None:
+async def test_a_change_that_no_replica_has_is_reported_as_uncertain(redis_server: RedisServer) -> None:
     alone = open_store(redis_server.url)
     await alone.migrate()
     await alone.close()

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.proxy import Proxy
-from tests.support.seed import claim_one, enqueue, enqueue_one, handed_back, open_lease, request, settle
+from tests.support.seed import claim_one, enqueue, enqueue_one, open_lease, request, requeued, settle
 from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.signals import subscription as hearing
+from windlass.store.redis.signals import subscription as subscription
 
 
 @asynccontextmanager
@@ -25,7 +25,7 @@ async def two(url: str) -> AsyncIterator[tuple[Store, Store]]:
     producer, server = open_store(url), open_store(url)
     mark = server.signals.cursor()
     server.signals.subscribe(["default"])
-    assert await server.signals.wait(mark, 20), "whoever begins to listen looks once"
+    assert await server.signals.wait(mark, 20), "a new subscriber reads once"
     try:
         yield producer, server
     finally:
@@ -81,13 +81,13 @@ async def test_as_long_as_a_type_has_work_nothing_more_is_said(tmp_path: Path) -
         assert not await hears(server, mark + 3, 0.05), "once for each of the types, and once more after it was empty"
 
 
-async def test_a_job_that_is_handed_back_is_heard_of(tmp_path: Path) -> None:
+async def test_a_job_that_is_requeued_sends_a_hint(tmp_path: Path) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
         await open_lease(producer)
         await enqueue_one(producer)
         job = await claim_one(producer)
         mark = server.signals.cursor()
-        await settle(producer, handed_back(job))
+        await settle(producer, requeued(job))
         assert await hears(server, mark)
 
 
@@ -100,7 +100,7 @@ async def test_a_due_job_is_heard_of_when_it_is_admitted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("lifted", ["pause", "limit"])
-async def test_a_queue_that_lets_jobs_start_again_is_heard_of(tmp_path: Path, lifted: str) -> None:
+async def test_a_queue_that_lets_jobs_start_again_sends_a_hint(tmp_path: Path, lifted: str) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
         if lifted == "pause":
             await producer.queues.pause("default", 60 * SECOND)
@@ -127,7 +127,7 @@ async def test_a_slot_that_is_free_again_in_a_full_queue_is_heard_of(tmp_path: P
         job = await claim_one(producer)
         await asyncio.sleep(0.05)
         mark = server.signals.cursor()
-        await settle(producer, handed_back(job))
+        await settle(producer, requeued(job))
         assert await hears(server, mark)
 
 
@@ -149,9 +149,9 @@ async def test_a_lost_subscription_is_said_and_made_again() -> None:
         redis.stop()
 
 
-async def test_a_line_that_is_dead_without_a_word_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hearing, "PROBE_SECONDS", 0.02)
-    monkeypatch.setattr(hearing, "TIMEOUT_SECONDS", 0.2)
+async def test_a_connection_that_died_silently_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "PROBE_SECONDS", 0.02)
+    monkeypatch.setattr(subscription, "TIMEOUT_SECONDS", 0.2)
     address = urlsplit(redis_place(tmp_path))
     with Proxy(address.hostname or "", address.port or 0) as line:
         url = address._replace(netloc=f"127.0.0.1:{line.port}").geturl()

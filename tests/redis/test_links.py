@@ -47,7 +47,7 @@ async def test_a_child_whose_producer_dies_finds_its_parent_in_another_queue(
     assert await nothing_left(store)
 
 
-async def test_a_producer_that_hands_in_again_after_it_died_finishes_nothing_twice(
+async def test_a_producer_that_enqueues_again_after_it_died_finishes_nothing_twice(
     store: RedisStore, clock: ManualClock
 ) -> None:
     (parent,) = await enqueue_jobs(store, [new_job()])
@@ -150,7 +150,7 @@ async def test_links_find_each_other_though_the_process_that_moved_one_dies(
     store: RedisStore, clock: ManualClock, which: int, step: Step
 ) -> None:
     if which == 1 and step[0] == "notify_dependents":
-        step = ("parent_checks", step[1])  # a child asks, and has nobody to tell
+        step = ("parent_checks", step[1])  # a child asks, and has no other job to notify
     ids = await chain(store, 2)
     with dying_at(step):
         await store.operator.change([ids[which]], JobChange(queue="there"))
@@ -191,15 +191,15 @@ async def test_a_key_that_is_taken_just_before_a_chain_comes_is_seen(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch, queue: str
 ) -> None:
     """It was free when it was looked who stands: those behind that link wait for the job that has it now."""
-    original, stands = links.with_checked_parents, list[JobId]()
+    original, existing = links.with_checked_parents, list[JobId]()
 
     async def late(access: Access, jobs: list[NewJob]) -> Sequence[NewJob]:
         checked = await original(access, jobs)
-        if not stands:
-            stands.append(await enqueue_one(store, idempotency_key="k"))
+        if not existing:
+            existing.append(await enqueue_one(store, idempotency_key="k"))
         return checked
 
     monkeypatch.setattr(enqueue, "with_checked_parents", late)
     first, second, third = follow_on([new_job(queue=queue), new_job(idempotency_key="k"), new_job()])
-    assert await enqueue_jobs(store, [first, second, third]) == [first.id, *stands, third.id]
-    assert (await look(store, third.id)).parents == tuple(stands)
+    assert await enqueue_jobs(store, [first, second, third]) == [first.id, *existing, third.id]
+    assert (await look(store, third.id)).parents == tuple(existing)

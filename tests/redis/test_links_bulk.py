@@ -5,7 +5,7 @@ import pytest
 from tests.redis.deaths import dying_at
 from tests.support.chains import enqueue_jobs, links
 from tests.support.clock import ManualClock
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob

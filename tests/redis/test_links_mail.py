@@ -8,7 +8,7 @@ import pytest
 from tests.redis.deaths import be_left_alone, dying_at, nothing_left, wipe
 from tests.support.chains import after, enqueue_jobs, follow_on, given, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed, dead, new_job, settle, status_of
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange
@@ -29,7 +29,9 @@ from windlass.worker.supervisor.side_tasks import is_empty
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 
 
-async def test_a_worker_does_not_leave_a_child_that_was_not_told_yet(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_worker_does_not_leave_a_child_that_was_not_notified_yet(
+    store: RedisStore, clock: ManualClock
+) -> None:
     """Nothing is pending or running then, and the chain is not at its end all the same."""
     await enqueue_jobs(store, follow_on([new_job(), new_job(queue="other")]))
     job = await take_one(store)
@@ -77,7 +79,7 @@ async def test_what_is_delivered_twice_counts_once(store: RedisStore, monkeypatc
     assert found.parent_results.count(first.id) == 1
 
 
-async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
+async def test_an_outdated_message_of_a_death_is_corrected_when_the_parent_completes(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A carrier stood still for long, and its parent was retried meanwhile."""
@@ -167,9 +169,9 @@ async def test_mail_for_a_child_that_is_always_gone_on_is_kept(
     job, original, places = await take_one(store), read_anywhere, iter(("third", "fourth", "fifth"))
 
     async def see_and_move(access: Access, ids: set[JobId]) -> JobView:
-        sight = await original(access, ids)
+        found = await original(access, ids)
         await store.operator.change([child.id], JobChange(queue=next(places)))
-        return sight
+        return found
 
     with monkeypatch.context() as patched:
         patched.setattr(mail, "read_anywhere", see_and_move)
@@ -188,7 +190,7 @@ async def stay_quiet(*_: object) -> None:
     """Who moved a job dies before it asks."""
 
 
-async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
+async def test_a_child_whose_parent_never_comes_is_cancelled_in_the_end(
     store: RedisStore, clock: ManualClock
 ) -> None:
     """Its producer died between two queues."""
@@ -203,7 +205,7 @@ async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
     assert await status_of(store, third.id) is CANCELLED
 
 
-@pytest.mark.parametrize("lost", ["what the parent knew", "what the child was told"])
+@pytest.mark.parametrize("lost", ["what the parent knew", "what the child received"])
 async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
     store: RedisStore, clock: ManualClock, lost: str
 ) -> None:
@@ -220,7 +222,7 @@ async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
         await access._command("HSET", jobs, parent, of_parent)
         await access._command("DEL", dependents)
     await settle(store, completed(await take_one(store)))
-    if lost == "what the child was told":
+    if lost == "what the child received":
         assert await status_of(store, child.id) is PENDING
         for key, value in zip(keys, of_child, strict=True):
             await access._command("DEL", key)
@@ -228,7 +230,7 @@ async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
                 await access._command("RESTORE", key, 0, value)
     assert await status_of(store, child.id) is BLOCKED
     await be_left_alone(store, clock)
-    assert await status_of(store, child.id) is BLOCKED, "nobody knows yet"
+    assert await status_of(store, child.id) is BLOCKED, "no server knows yet"
     clock.advance(3600 * SECOND)
     await be_left_alone(store, clock)
     assert given(await take_one(store, runner="r2", queues=("other",))) == "1"

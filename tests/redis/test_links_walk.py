@@ -112,7 +112,7 @@ class Walk:
             answers = [str(await act(store, id_)) for store in self.stores]
             assert len(set(answers)) == 1
 
-    async def standing(self, store: Store) -> list[tuple[str, str] | None]:
+    async def jobs(self, store: Store) -> list[tuple[str, str] | None]:
         return [None if job is None else (job.queue, str(job.status)) for job in await store.operator.get(self.ids)]
 
 
@@ -120,13 +120,13 @@ ENDINGS: list[Callable[[Claimed], Settlement]] = [completed, completed, complete
 
 
 @pytest.mark.parametrize("seed", [0, 1, *extended(range(2, 12))])
-async def test_all_jobs_stand_as_they_do_on_sqlite(store: Store, clock: ManualClock, seed: int) -> None:
+async def test_all_jobs_are_in_the_same_state_as_on_sqlite(store: Store, clock: ManualClock, seed: int) -> None:
     reference = open_memory(clock=clock)
     walk = Walk(seed, clock, [reference, store])
     steps: list[str] = []
     for _ in range(STEPS):
         steps.append(await walk.step())
-        found, expected = await walk.standing(store), await walk.standing(reference)
+        found, expected = await walk.jobs(store), await walk.jobs(reference)
         differing = {id_: both for id_, *both in zip(walk.ids, found, expected, strict=True) if both[0] != both[1]}
         assert not differing, steps
     await reference.close()

@@ -93,7 +93,7 @@ async def test_the_job_that_waits_longest_is_aged_first(abroad: RedisServer, clo
     await store.close()
 
 
-async def test_a_newcomer_is_put_in_its_place_in_a_line(abroad: RedisServer, clock: ManualClock) -> None:
+async def test_a_new_job_gets_its_place_in_a_key_queue(abroad: RedisServer, clock: ManualClock) -> None:
     """One that stands before all others, and does not mind them, goes on at once."""
     store = open_store(f"{abroad.url}?prefix=line", clock=clock)
     for round_ in range(20):

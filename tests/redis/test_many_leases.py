@@ -30,7 +30,7 @@ async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[RedisStore]
     await opened.close()
 
 
-async def told(store: RedisStore, clock: ManualClock) -> int:
+async def reported(store: RedisStore, clock: ManualClock) -> int:
     """How many have a lease that was counted from now."""
     ends = await lease_ends(store._access, RUNNERS)
     return sum(end >= clock.wall() + LEASE for end in ends.values())
@@ -42,16 +42,16 @@ async def test_one_call_grants_some_and_no_runner_is_dead_until_all_were_granted
     clock.advance(2 * LEASE)
     runners, _, more, _ = await store._access.call_global("lapsed_runners", (10,))
     assert (runners, more) == ([], 1)
-    assert 0 < await told(store, clock) < len(RUNNERS)
+    assert 0 < await reported(store, clock) < len(RUNNERS)
     assert await store.leases.rescue(10) == []
-    assert await told(store, clock) == len(RUNNERS)
+    assert await reported(store, clock) == len(RUNNERS)
 
 
 async def test_a_runner_not_granted_yet_may_continue_as_if_it_were(store: RedisStore, clock: ManualClock) -> None:
     await enqueue_one(store)
     clock.advance(2 * LEASE)
     await store._access.call_global("lapsed_runners", (10,))
-    assert await told(store, clock) < len(RUNNERS)
+    assert await reported(store, clock) < len(RUNNERS)
     assert (await store.leases.renew("w", RUNNERS[:500], LEASE)).lost == ()
     for runner in RUNNERS[500:]:
         assert await store._access.call_global("register_runner", (runner, ["default"])) == LEASE
@@ -62,7 +62,7 @@ async def test_graces_are_counted_until_a_renewal(store: RedisStore, clock: Manu
     for _ in range(MAX_GRACES):
         clock.advance(2 * LEASE)
         assert await store.leases.rescue(10) == []
-        assert await told(store, clock) == len(RUNNERS)
+        assert await reported(store, clock) == len(RUNNERS)
     kept = RUNNERS[::2]
     assert (await store.leases.renew("w", kept, LEASE)).lost == ()
     clock.advance(2 * LEASE)
@@ -79,7 +79,7 @@ async def test_a_renewal_during_grants_keeps_the_next_grace(store: RedisStore, c
     await store.leases.rescue(10)
     clock.advance(2 * LEASE)
     await store.leases.rescue(10)
-    assert await told(store, clock) == len(RUNNERS)
+    assert await reported(store, clock) == len(RUNNERS)
 
 
 async def test_a_clock_that_was_set_back_makes_all_leases_end_in_time(store: RedisStore, clock: ManualClock) -> None:
@@ -90,7 +90,7 @@ async def test_a_clock_that_was_set_back_makes_all_leases_end_in_time(store: Red
     assert set(ends.values()) == {clock.wall() + LEASE}
 
 
-async def test_the_shortest_lease_is_known_after_all_were_told(store: RedisStore, clock: ManualClock) -> None:
+async def test_the_shortest_lease_is_known_after_all_were_passed(store: RedisStore, clock: ManualClock) -> None:
     """Half of it is a silence; one that comes while the others are told counts too."""
     clock.advance(2 * LEASE)
     await store._access.call_global("lapsed_runners", (10,))

@@ -86,10 +86,10 @@ async def test_its_key_is_where_the_job_is(store: RedisStore, clock: ManualClock
     await store.tidy()
     place = (await look(store, id_)).queue
     other = "default" if place == "there" else "there"
-    newcomer = new_job(queue=other, idempotency_key="k")
-    assert await store.jobs.enqueue([new_job(queue=place, idempotency_key="k"), newcomer]) == [
+    new = new_job(queue=other, idempotency_key="k")
+    assert await store.jobs.enqueue([new_job(queue=place, idempotency_key="k"), new]) == [
         Enqueued(id_, existing=True),
-        Enqueued(newcomer.id),
+        Enqueued(new.id),
     ]
 
 
@@ -193,11 +193,13 @@ async def test_a_key_that_was_reserved_for_a_job_that_could_not_leave_is_free_ag
     await store.operator.change([id_], JobChange(priority=1))
     moved = await move.move_all(access, "there", {"default": [(stale, stale)]})
     assert (moved[id_].status, moved[id_].holder) == (None, None)
-    newcomer = new_job(queue="there", idempotency_key="k")
-    assert await store.jobs.enqueue([newcomer]) == [Enqueued(newcomer.id)]
+    new = new_job(queue="there", idempotency_key="k")
+    assert await store.jobs.enqueue([new]) == [Enqueued(new.id)]
 
 
-async def test_a_job_in_line_that_moves_lets_others_go_on_here_and_goes_on_there(store: RedisStore) -> None:
+async def test_a_job_that_waits_for_its_key_and_moves_frees_one_queue_and_runs_in_the_other(
+    store: RedisStore,
+) -> None:
     first, second = await enqueue(store, 2, concurrency_key="k")
     assert await store.operator.change([first], THERE) == [Transition(first, Status.PENDING, done=True)]
     assert (await look(store, second)).status is Status.PENDING

@@ -3,7 +3,7 @@
 import redis
 
 from tests.support.chains import after, chain, end_next, enqueue_jobs, statuses
-from tests.support.lines import take
+from tests.support.key_queues import take
 from tests.support.seed import completed, dead, new_job, settle, status_of
 from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.status import Status

@@ -5,7 +5,7 @@ import pytest
 from tests.conformance.test_slots_walk import QUEUES, TYPES, Walk
 from tests.redis.places import misplaced
 from tests.support.clock import ManualClock
-from tests.support.lines import look_again
+from tests.support.key_queues import look_again
 from tests.support.parts import extended
 from tests.support.runners import rule
 from tests.support.seed import ENDINGS, enqueue, let_lapse

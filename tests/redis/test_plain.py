@@ -107,7 +107,7 @@ class Twins:
 
     async def enqueue(self) -> None:
         jobs = self.some_jobs()
-        intake = to_batch(jobs)
+        batch = to_batch(jobs)
         by_one: object
         by_other: object
         try:
@@ -115,8 +115,8 @@ class Twins:
         except QueueClosed as error:
             by_one = str(error)
         try:
-            reply = await self.pair[1]._access.call("enqueue", "default", intake.request, *intake.blobs)
-            by_other = intake.answers(reply)
+            reply = await self.pair[1]._access.call("enqueue", "default", batch.request, *batch.blobs)
+            by_other = batch.answers(reply)
         except QueueClosed as error:
             by_other = str(error)
         assert by_one == by_other

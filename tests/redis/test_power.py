@@ -99,7 +99,7 @@ async def test_work_goes_on_after_a_log_that_ends_in_the_midst_of_a_call(
     whole = redis_always.appended.read_bytes()
     store = await open_again(redis_always, whole[: -random.randint(10, 3000)])
     try:
-        # Whoever worked is gone with the machine, though his lease has not lapsed.
+        # The runner is gone with the machine, though its lease has not lapsed.
         await store.leases.end(RunnerEnd(runner="r1", started=frozenset(), crashed=False))
         await check_works_on(store)
     finally:

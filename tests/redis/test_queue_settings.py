@@ -59,7 +59,7 @@ async def test_declaring_what_is_declared_writes_nothing(store: Store) -> None:
         assert client.hget(head + "queue", "version") == before == b"1"
 
 
-async def test_there_are_lanes_only_while_a_queue_is_fair(store: Store) -> None:
+async def test_there_are_tenant_queues_only_while_a_queue_is_fair(store: Store) -> None:
     client, head = connected(store)
     with client:
         await store.queues.change("default", QueueSettings(fair=True))
@@ -72,7 +72,7 @@ async def test_there_are_lanes_only_while_a_queue_is_fair(store: Store) -> None:
         assert client.hget(head + "queue", "assigning_tenants") == b"1"
 
 
-async def test_a_waiting_claim_is_told_when_a_pause_is_lifted(store: Store) -> None:
+async def test_a_waiting_claim_is_notified_when_a_pause_ends(store: Store) -> None:
     await store.queues.pause("default", None)
     await enqueue_one(store)
     client, head = connected(store)

@@ -98,18 +98,18 @@ def queues(draw: st.DrawFn) -> tuple[list[StartCost], TokenBuckets]:
     keyed = st.builds(Rate, st.integers(1, 5), st.just(SECOND), st.integers(1, 9))
     of_keys = {key: draw(st.one_of(keyed, rates)) for key in KEYS}
     places = draw(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 9)), min_size=1, max_size=12))
-    costs, aside = [], {key: [] for key in KEYS}  # type: tuple[list[StartCost], dict[str, list[Throttled]]]
+    costs, throttled = [], {key: [] for key in KEYS}  # type: tuple[list[StartCost], dict[str, list[Throttled]]]
     for number, (sort_priority, rank) in enumerate(places):
         at, cost, key = (sort_priority, rank, f"{number:036}"), draw(st.integers(1, 12)), draw(st.sampled_from(KEYS))
         if draw(st.integers(0, 2)) == 0:
-            aside[key].append(Throttled(at, NOW + draw(st.integers(-SECOND, 5 * SECOND)), cost))
+            throttled[key].append(Throttled(at, NOW + draw(st.integers(-SECOND, 5 * SECOND)), cost))
         elif draw(st.booleans()):
             costs.append(StartCost(at, cost, key, draw(st.one_of(st.just(of_keys[key]), keyed))))
         else:
             costs.append(StartCost(at, cost))
     kept = {key: draw(token_buckets(of_keys[key])) for key in KEYS if draw(st.booleans())}
     mine = draw(token_buckets(own)) if own is not None and draw(st.booleans()) else None
-    return sorted(costs, key=lambda each: each.order), TokenBuckets(own, mine, kept, aside)
+    return sorted(costs, key=lambda each: each.order), TokenBuckets(own, mine, kept, throttled)
 
 
 CHARGE = """
@@ -143,28 +143,28 @@ return cmsgpack.pack({paid, throttled, stopped, session.paid and {session.queue_
 @given(queues())
 def test_a_rate_check_costs_what_it_does_in_core(case: tuple[list[StartCost], TokenBuckets]) -> None:
     costs, token_buckets = case
-    asides = {
+    all_throttled = {
         key: [[place(each.order), each.until, each.cost] for each in sorted(all_)]
         for key, all_ in token_buckets.throttled.items()
     }
-    paid, aside, stopped, own, keys = run(
+    paid, throttled, stopped, own, keys = run(
         CHARGE,
         [[place(each.order), each.cost, each.key, table(each.rate) or False] for each in costs],
         table(token_buckets.rate) or False,
         split(token_buckets.queue_token_bucket) or False,
         {key: split(token_bucket) for key, token_bucket in token_buckets.key_token_buckets.items()},
-        asides,
+        all_throttled,
         NOW,
     )
-    _check(check_rates(costs, token_buckets, NOW), costs, (paid, aside, stopped, own, keys))
+    _check(check_rates(costs, token_buckets, NOW), costs, (paid, throttled, stopped, own, keys))
 
 
 def _check(meant: RateDecision, costs: Sequence[StartCost], found: tuple[Any, ...]) -> None:
-    paid, aside, stopped, own, keys = found
+    paid, throttled, stopped, own, keys = found
     ids = {place(each.order): each.id for each in costs}
     assert [ids[each] for each in paid] == meant.allowed
-    assert [ids[each] for each, _ in aside] == list(meant.throttled)
-    assert all(same_moment(moment, meant.throttled[ids[each]]) for each, moment in aside)
+    assert [ids[each] for each, _ in throttled] == list(meant.throttled)
+    assert all(same_moment(moment, meant.throttled[ids[each]]) for each, moment in throttled)
     assert (stopped == -1) if meant.until is None else same_moment(stopped, meant.until)
     assert [joined(each) for each in own] == ([] if meant.queue_token_bucket is None else [meant.queue_token_bucket])
     assert {key: (joined(token_bucket), burst) for key, token_bucket, burst in keys} == {

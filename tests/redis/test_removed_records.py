@@ -30,7 +30,7 @@ async def test_others_are_claimed(store: RedisStore, rules: dict[str, Any]) -> N
     assert not await store.signals.has_work(["default"], None)
 
 
-async def test_others_get_their_lanes(store: RedisStore) -> None:
+async def test_others_get_their_tenant_queues(store: RedisStore) -> None:
     ids = await enqueue(store, 3, tenant="a")
     await remove(store, ids[0])
     await rule(store, fair=True)
@@ -88,7 +88,7 @@ async def test_others_are_pruned(store: RedisStore, clock: ManualClock) -> None:
     assert await store.operator.prune(10) == []
 
 
-async def test_others_move_up_in_a_line(store: RedisStore) -> None:
+async def test_others_move_up_in_a_key_queue(store: RedisStore) -> None:
     first = await running(store, concurrency_key="k")
     gone = await enqueue_one(store, concurrency_key="k")
     last = await enqueue_one(store, concurrency_key="k")

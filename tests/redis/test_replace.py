@@ -77,12 +77,12 @@ def disturbed(monkeypatch: pytest.MonkeyPatch, store: RedisStore) -> list[JobId]
     original = read_anywhere
 
     async def see_and_change(access: Access, ids: Any) -> JobView:
-        sight = await original(access, ids)
+        found = await original(access, ids)
         taken, named[:] = named[:], []
         if taken:
             await store.operator.change(taken, JobChange(priority=5))
             named[:] = taken if len(taken) > 1 else []
-        return sight
+        return found
 
     monkeypatch.setattr(decide, "read_anywhere", see_and_change)
     return named
@@ -120,7 +120,7 @@ async def test_hundreds_of_outcomes_take_a_few_trips(store: RedisStore, calls: C
     assert (totals["completed"], totals["failed"]) == (50, 100)
 
 
-async def test_hundreds_of_jobs_are_called_off_and_revived_in_a_few_trips(
+async def test_hundreds_of_jobs_are_cancelled_and_revived_in_a_few_trips(
     store: RedisStore, calls: Counter[str]
 ) -> None:
     ids = await enqueue(store, 200) + await enqueue(store, 200, queue="other")
@@ -133,7 +133,7 @@ async def test_hundreds_of_jobs_are_called_off_and_revived_in_a_few_trips(
     assert calls == {"read_records": 4, "replace_records": 4}
 
 
-async def test_a_waiting_claim_is_told_that_a_full_queue_has_room(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_waiting_claim_is_notified_that_a_full_queue_has_room(store: RedisStore, clock: ManualClock) -> None:
     await rule(store, max_concurrency=1)
     first = await running(store)
     await enqueue(store, 2)

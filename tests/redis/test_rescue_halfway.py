@@ -38,7 +38,7 @@ async def test_what_a_supervisor_left_is_put_back_by_a_rescuer(store: RedisStore
     assert [(each.id, each.outcome) for each in await store.leases.rescue(10)] == [(job.id, "rescued")]
 
 
-async def test_a_death_after_the_queue_was_told_leaves_nothing_behind_either(store: RedisStore) -> None:
+async def test_a_death_after_the_queue_was_notified_leaves_nothing_behind_either(store: RedisStore) -> None:
     job = await running(store)
     await store._access.call_global("end_runner", ("r1",))
     await store._access.call("runner_jobs", "default", (["r1"], 0))

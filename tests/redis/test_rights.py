@@ -61,7 +61,7 @@ def _may(server: RedisServer, *rules: str) -> None:
     server.execute("ACL", "SETUSER", "windlass", *rules)
 
 
-async def test_a_user_without_channels_does_everything_and_is_told_once(
+async def test_a_user_without_channels_does_everything_and_gets_one_warning(
     server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As Redis 7 makes users who are given no channel."""
@@ -72,9 +72,9 @@ async def test_a_user_without_channels_does_everything_and_is_told_once(
         for type_ in ("a", "b", "c"):
             await enqueue_one(store, type=type_)
     assert len(await store.jobs.claim(request(types=("a", "b", "c")))) == 3
-    told = [each.message for each in caplog.records if "may not publish" in each.message]
-    assert len(told) == 1
-    assert "+publish &windlass:*" in told[0]
+    reported = [each.message for each in caplog.records if "may not publish" in each.message]
+    assert len(reported) == 1
+    assert "+publish &windlass:*" in reported[0]
     await store.close()
     found = await examine(_url(server), deep=True)
     (rights,) = [each for each in found.findings if each.check == "rights"]
@@ -140,13 +140,13 @@ async def test_what_scripts_left_that_were_stopped_half_way_is_put_right(
     ]
     acts += [partial(store.jobs.settle, [end]) for end in ends]
     acts += [partial(store.jobs.claim, request(claim=77))]
-    told = []
+    reported = []
     for act in acts:
-        told.append(await _told(act))
+        reported.append(await _reported(act))
         _let_look_later(store)
-    assert any(told)
+    assert any(reported)
     asks_first = int(server.info()["redis_version"].split(".")[0]) >= 7
-    assert all(each is None or each.maybe_done is not asks_first for each in told)
+    assert all(each is None or each.maybe_done is not asks_first for each in reported)
     assert not asks_first or await misplaced(store) == []  # type: ignore[arg-type]
     monkeypatch.setattr(watch, "INTERVAL", 0.0)
     _may(server, f"+{command}")
@@ -172,7 +172,7 @@ def _let_look_later(store: Store) -> None:
     store._server.watch._due = float("inf")  # type: ignore[attr-defined]
 
 
-async def _told(act: Callable[[], Awaitable[object]]) -> StoreUnavailable | None:
+async def _reported(act: Callable[[], Awaitable[object]]) -> StoreUnavailable | None:
     try:
         await act()
     except StoreUnavailable as error:

@@ -84,7 +84,7 @@ async def test_a_killed_master_takes_nothing_with_it_that_a_replica_had(redis_se
     await store.close()
 
 
-async def test_without_replicas_what_the_replica_had_not_yet_is_lost_and_the_rest_stands(
+async def test_without_replicas_what_the_replica_had_not_yet_is_lost_and_the_rest_is_kept(
     redis_sentinels: RedisSentinels, store: Store
 ) -> None:
     """What the durability table says: an answer means one server; a failover loses what was on its way."""

@@ -63,7 +63,7 @@ def test_a_producer_that_was_refused_many_times_goes_on_when_the_server_is_back(
     app.close()
 
 
-async def test_a_restart_between_two_calls_is_unnoticed_and_scripts_are_told_again(
+async def test_a_restart_between_two_calls_is_unnoticed_and_scripts_are_loaded_again(
     redis_server: RedisServer, store: Store
 ) -> None:
     id_ = await enqueue_one(store)
@@ -108,7 +108,7 @@ async def test_a_silent_server_leaves_a_doubt_and_the_same_id_settles_it(redis_s
     await store.close()
 
 
-async def test_a_silent_line_is_replaced(redis_server: RedisServer) -> None:
+async def test_a_silent_connection_is_replaced(redis_server: RedisServer) -> None:
     with Proxy("127.0.0.1", redis_server.port) as proxy:
         store = open_store(f"redis://127.0.0.1:{proxy.port}", deadline=HASTE)
         await enqueue_one(store)
@@ -157,7 +157,7 @@ async def test_a_full_disk_is_said(redis_server: RedisServer, store: Store) -> N
     assert "is the disk full?" in str(said)
 
 
-async def test_a_node_of_a_cluster_and_a_server_that_is_none_are_told_apart(redis_server: RedisServer) -> None:
+async def test_a_node_of_a_cluster_and_a_server_that_is_none_are_distinguished(redis_server: RedisServer) -> None:
     store = open_store(redis_server.url.replace("redis://", "redis+cluster://"))
     with pytest.raises(StoreUnavailable, match="write redis:// instead of redis"):
         await enqueue_one(store)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.redis_books import wrong_books
-from tests.support.seed import completed, dead, enqueue, failed, handed_back, new_job, open_lease, request, snoozed
+from tests.support.seed import completed, dead, enqueue, failed, new_job, open_lease, request, requeued, snoozed
 from tests.support.stores import STORES
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId, new_id
@@ -92,7 +92,7 @@ class Person:
         await self._store.jobs.note(
             [Note(id=job.id, queue=job.queue, attempt=job.attempt, started_after=1) for job in jobs]
         )
-        endings: list[Callable[..., Settlement]] = [completed, completed, failed, dead, snoozed, handed_back]
+        endings: list[Callable[..., Settlement]] = [completed, completed, failed, dead, snoozed, requeued]
         ended = self._random.sample(jobs, len(jobs) - (len(jobs) > 1))
         await self._store.jobs.settle([self._random.choice(endings)(job) for job in ended])
 

@@ -25,18 +25,18 @@ return cmsgpack.pack({fair_order(state, waiting, weights, jobs, by_name), after.
 
 @given(standings, st.sets(names), weighing, st.integers(0, 40), st.dictionaries(names, st.integers(1, 50)))
 def test_turns_are_those_of_core(
-    standing: FairState, waiting: set[str], weights: dict[str, float], jobs: int, taken: dict[str, int]
+    state: FairState, waiting: set[str], weights: dict[str, float], jobs: int, taken: dict[str, int]
 ) -> None:
     order, present, after = run(
         TURNS,
-        {"present": standing.present, "ends": standing.ends},
+        {"present": state.present, "ends": state.ends},
         dict.fromkeys(waiting, 1),
         weights,
         jobs,
         taken,
         {name: number for number, name in enumerate(sorted(waiting, key=str.encode))},
     )
-    standing.weights = weights
-    meant = after_claim(standing, taken, weights, waiting)
-    assert order == next_tenants(standing, waiting, weights, jobs)
+    state.weights = weights
+    meant = after_claim(state, taken, weights, waiting)
+    assert order == next_tenants(state, waiting, weights, jobs)
     assert (present, after or {}) == (meant.present, meant.ends)

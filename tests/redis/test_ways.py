@@ -53,7 +53,7 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RedisS
     """A server with a certificate, and the file of who signed it."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("openssl is not installed: there is nobody to make a certificate")
+        pytest.skip("openssl is not installed: no certificate can be made")
     server = new_redis()
     key, certificate = server.folder / "key.pem", server.folder / "cert.pem"
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]

@@ -55,7 +55,7 @@ async def test_a_call_that_was_refused_is_certain_however_many_replicas_answer(
     assert await line.replicated([("HSET", "k", "f", "v")], SECONDS) == [refusal]
 
 
-async def test_what_is_done_stays_so_when_the_rest_cannot_be_told_again(
+async def test_what_is_done_stays_so_when_the_rest_cannot_be_repeated(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of two scripts is not known to the server, and cannot be told to it: the other one is done."""

@@ -15,7 +15,7 @@ SECONDS = 30.0
 ENDS = "job.completed,job.dead,job.cancelled"
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """One event as it came."""
 
     name: str
@@ -29,7 +29,7 @@ class Stream:
     def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.events: asyncio.Queue[Told] = asyncio.Queue()
+        self.events: asyncio.Queue[Reported] = asyncio.Queue()
         self.tap = asyncio.Event()
         self.tap.set()
         self.opened = asyncio.Event()
@@ -51,16 +51,16 @@ class Stream:
         for frame in frames:
             fields = dict(line.split(": ", 1) for line in frame.decode().split("\n") if not line.startswith(":"))
             if "event" in fields:
-                self.events.put_nowait(Told(fields["event"], json.loads(fields["data"]), fields.get("id", "")))
+                self.events.put_nowait(Reported(fields["event"], json.loads(fields["data"]), fields.get("id", "")))
 
-    async def next(self) -> Told:
+    async def next(self) -> Reported:
         """The next event."""
         async with asyncio.timeout(SECONDS):
             return await self.events.get()
 
     async def jobs(self, count: int) -> list[tuple[str, str]]:
         """Names and jobs of the next events."""
-        return [(told.name, told.data["job"]) for told in [await self.next() for _ in range(count)]]
+        return [(reported.name, reported.data["job"]) for reported in [await self.next() for _ in range(count)]]
 
 
 @asynccontextmanager

@@ -44,7 +44,7 @@ async def run(app: App, api: Client, number: int, **options: Any) -> Claimed:
 
 
 @pytest.mark.usefixtures("writes")
-async def test_ends_of_jobs_are_told_as_they_happen(app: App, served: Starlette, api: Client) -> None:
+async def test_ends_of_jobs_are_reported_as_they_happen(app: App, served: Starlette, api: Client) -> None:
     before = await enqueue(api, 0)
     await api.delete(f"/jobs/{before}")
     async with listening(app, served) as stream:
@@ -55,9 +55,9 @@ async def test_ends_of_jobs_are_told_as_they_happen(app: App, served: Starlette,
         await settle(store, completed(good))
         assert await stream.jobs(1) == [("job.completed", good.id)]
         await settle(store, dead(bad, "hopeless"))
-        told = await stream.next()
-        assert (told.name, told.data["status"], told.data["queue"]) == ("job.dead", "dead", "bills")
-        assert told.data["error"] == {"type": "Dead", "message": "hopeless"}
+        reported = await stream.next()
+        assert (reported.name, reported.data["status"], reported.data["queue"]) == ("job.dead", "dead", "bills")
+        assert reported.data["error"] == {"type": "Dead", "message": "hopeless"}
         unwanted = await enqueue(api, 3)
         await api.delete(f"/jobs/{unwanted}")
         assert await stream.jobs(1) == [("job.cancelled", unwanted)]
@@ -98,13 +98,13 @@ async def test_a_limited_token_hears_only_of_what_it_covers(app: App, served: St
         await api.post("/queues/default/pause")
         await api.post("/queues/bills/pause")
         assert await stream.jobs(1) == [("job.cancelled", shown)]
-        told = await stream.next()
-        assert (told.name, told.data["queue"], told.data["paused"]) == ("queue.changed", "bills", True)
+        reported = await stream.next()
+        assert (reported.name, reported.data["queue"], reported.data["paused"]) == ("queue.changed", "bills", True)
         assert stream.events.empty()
         assert other.events.empty()
 
 
-async def test_failures_that_will_be_retried_are_told_while_a_stream_is_open(
+async def test_failures_that_will_be_retried_are_reported_while_a_stream_is_open(
     app: App, served: Starlette, api: Client
 ) -> None:
     store = await app._ready()
@@ -112,19 +112,23 @@ async def test_failures_that_will_be_retried_are_told_while_a_stream_is_open(
     async with listening(app, served, event="job.failed") as stream:
         job = await run(app, api, 2)
         await settle(store, failed(job, "once"))
-        told = await stream.next()
-        assert (told.name, told.data["job"], told.data["error"]["message"]) == ("job.failed", job.id, "once")
+        reported = await stream.next()
+        assert (reported.name, reported.data["job"], reported.data["error"]["message"]) == (
+            "job.failed",
+            job.id,
+            "once",
+        )
         assert stream.events.empty()
 
 
-async def test_changes_of_queues_and_schedules_are_told(app: App, served: Starlette, api: Client) -> None:
+async def test_changes_of_queues_and_schedules_are_reported(app: App, served: Starlette, api: Client) -> None:
     async with listening(app, served, event="queue.changed,schedule.changed") as stream:
         await enqueue(api, 1, queue="fresh")
         body = {"name": "nightly", "type": "mail.welcome", "payload": {"user_id": 1}, "cron": "0 3 * * *"}
         assert (await api.post("/schedules", json=body)).status_code == 201
-        told = {told.name: told.data for told in [await stream.next(), await stream.next()]}
-        assert told["queue.changed"]["queue"] == "fresh"
-        assert told["schedule.changed"]["schedule"] == "nightly"
+        reported = {reported.name: reported.data for reported in [await stream.next(), await stream.next()]}
+        assert reported["queue.changed"]["queue"] == "fresh"
+        assert reported["schedule.changed"]["schedule"] == "nightly"
         await api.patch("/schedules/nightly", json={"paused": True})
         changed = await stream.next()
         assert (changed.data["schedule"], changed.data["paused"]) == ("nightly", True)
@@ -160,10 +164,10 @@ async def test_changes_that_one_look_found_are_replayed_after_the_first_of_them(
     async with listening(app, served, **wanted) as other, listening(app, served, **wanted) as stream:
         for name in ("first", "second"):
             await enqueue(api, 1, queue=name)
-        told = [await stream.next() for _ in range(2)]
+        reported = [await stream.next() for _ in range(2)]
         await other.next()
-        async with listening(app, served, last=told[0].id, **wanted) as again:
-            assert await asyncio.wait_for(again.next(), 10) == told[1]
+        async with listening(app, served, last=reported[0].id, **wanted) as again:
+            assert await asyncio.wait_for(again.next(), 10) == reported[1]
 
 
 async def test_another_server_goes_on_from_the_id_of_an_event(app: App, served: Starlette, api: Client) -> None:
@@ -216,7 +220,7 @@ async def test_one_look_at_the_store_serves_all_listeners(
         for _ in range(20):
             await many.enter_async_context(listening(app, served, token=token))
         assert looks == 1
-    assert not [task for task in asyncio.all_tasks() if "EventHub._" in repr(task.get_coro())], "nobody listens"
+    assert not [task for task in asyncio.all_tasks() if "EventHub._" in repr(task.get_coro())], "no task listens"
 
 
 def _listener() -> listener.Listener:
@@ -274,14 +278,14 @@ async def test_a_revoked_token_ends_its_stream(app: App, served: Starlette, monk
     new = await app.tokens.acreate("gone", ["read"])
     async with listening(app, served, token=new.text) as stream, listening(app, served) as other:
         await app.tokens.arevoke(new.token.id)
-        told = await stream.next()
-        assert (told.name, told.data) == ("stream.ended", {"reason": "revoked"})
+        reported = await stream.next()
+        assert (reported.name, reported.data) == ("stream.ended", {"reason": "revoked"})
         assert other.events.empty()
 
 
 @on_sqlite
 @pytest.mark.usefixtures("writes")
-async def test_a_slow_listener_is_dropped_and_told_so(
+async def test_a_slow_listener_is_dropped_with_a_message(
     app: App, served: Starlette, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "MAX_BEHIND", 2_000)
@@ -294,8 +298,8 @@ async def test_a_slow_listener_is_dropped_and_told_so(
         slow.tap.set()
         names: list[str] = []
         while not names or names[-1] != "stream.ended":
-            names.append((told := await slow.next()).name)
-        assert told.data == {"reason": "slow"}
+            names.append((reported := await slow.next()).name)
+        assert reported.data == {"reason": "slow"}
         assert len(names) < 12
 
 
@@ -312,7 +316,7 @@ async def test_a_stream_has_an_end_that_its_client_chose(app: App, served: Starl
         assert (await stream.next()).data == {"reason": "time"}
 
 
-async def test_progress_and_lines_of_a_watched_job_are_told(app: App, served: Starlette, api: Client) -> None:
+async def test_progress_and_lines_of_a_watched_job_are_reported(app: App, served: Starlette, api: Client) -> None:
     store = await app._ready()
     job = await run(app, api, 1)
     async with (
@@ -322,9 +326,9 @@ async def test_progress_and_lines_of_a_watched_job_are_told(app: App, served: St
         at = to_datetime(await _now(app))
         note = Note(id=job.id, queue="default", attempt=1, progress=Progress(1, 3, "secret", at))
         await store.jobs.note([note])
-        told = await stream.next()
-        assert (told.name, told.data["progress"]["done"]) == ("job.changed", 1)
-        assert "secret" not in json.dumps(told.data)
+        reported = await stream.next()
+        assert (reported.name, reported.data["progress"]["done"]) == ("job.changed", 1)
+        assert "secret" not in json.dumps(reported.data)
         line = LogLine(at, 1, "a line")
         await store.jobs.note([Note(id=job.id, queue="default", attempt=1, lines=(line,))])
         assert (await stream.next()).name == "job.changed"

@@ -11,7 +11,7 @@ from windlass.testing import arun_all
 FLOWS = "flow.completed,flow.dead,flow.cancelled"
 
 
-async def told(stream: Stream, count: int) -> set[tuple[str, str]]:
+async def reported(stream: Stream, count: int) -> set[tuple[str, str]]:
     return set(await stream.jobs(count))
 
 
@@ -30,7 +30,7 @@ async def test_the_end_of_a_group_or_graph_is_an_event_of_its_own(app: App, serv
             flow.add(welcome.job(1))
         await arun_all(app)
         await app.flows.acancel(stopped, "enough")
-        assert await told(stream, 4) == {
+        assert await reported(stream, 4) == {
             ("flow.completed", done.id),
             ("flow.cancelled", lost.id),
             ("flow.cancelled", stopped.id),
@@ -39,7 +39,7 @@ async def test_the_end_of_a_group_or_graph_is_an_event_of_its_own(app: App, serv
         assert stream.events.empty()
 
 
-async def test_the_end_of_a_flow_is_not_told_as_that_of_a_job(app: App, served: Starlette, api: Client) -> None:
+async def test_the_end_of_a_flow_is_not_reported_as_that_of_a_job(app: App, served: Starlette, api: Client) -> None:
     async with listening(app, served) as stream:
         handle = await group([app.tasks["mail.welcome"].job(1)]).aenqueue()
         await arun_all(app)

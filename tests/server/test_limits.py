@@ -331,11 +331,11 @@ async def test_why_a_job_waits_names_no_job_of_others(app: App, api: Client, con
         limited = await connect("read", types=["mail.welcome"])
         for options, code in (({"concurrency_key": "k"}, "key_held"), ({}, "concurrency_limit")):
             mine = await enqueue(api, 1, queue="mail", **options)
-            full, told = await api.get(f"/jobs/{mine}/why"), await limited.get(f"/jobs/{mine}/why")
-            for answer in (full, told):
+            full, reported = await api.get(f"/jobs/{mine}/why"), await limited.get(f"/jobs/{mine}/why")
+            for answer in (full, reported):
                 assert code in [each["code"] for each in answer.json()["reasons"]], answer.text
             assert holder in full.text
-            assert holder not in told.text
+            assert holder not in reported.text
             assert holder not in (await limited.get(f"http://windlass/jobs/{mine}")).text
         ended.set()
 

@@ -61,7 +61,7 @@ async def test_the_cookie_is_for_this_site_alone_and_not_for_scripts(app: App, s
             assert "Domain" not in set_cookie
 
 
-async def test_a_wrong_token_is_told_and_too_many_are_held_back(browser: httpx.AsyncClient) -> None:
+async def test_a_wrong_token_is_refused_and_too_many_are_delayed(browser: httpx.AsyncClient) -> None:
     answers = [await browser.post("/login", data={"token": f"wl_{n:012x}_{'0' * 64}"}) for n in range(11)]
     assert [each.status_code for each in answers] == [401] * 10 + [429]
     assert "not valid" in answers[0].text

@@ -146,7 +146,7 @@ async def test_an_e_mail_address_is_a_name(app: App) -> None:
     assert "Ada &lt;ada@example.org&gt;" in page.text
 
 
-async def test_a_wrong_answer_of_auth_is_an_error_of_the_server_and_lets_no_one_in(app: App) -> None:
+async def test_a_wrong_answer_of_auth_is_an_error_of_the_server_and_gives_no_access(app: App) -> None:
     async with visiting(starlette_host(asgi(app, auth=lambda request: ("ada", ["everything"], [])))) as browser:
         answer = await browser.get(f"{PREFIX}/api/v1/jobs")
         assert answer.status_code == 500
@@ -206,7 +206,7 @@ async def test_its_lifespan_closes_what_it_opened(app: App) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("the users are away"), TimeoutError("the users do not answer")])
-async def test_a_stream_ends_when_the_app_around_lets_its_caller_in_no_more(
+async def test_a_stream_ends_when_the_app_around_no_longer_admits_its_caller(
     app: App, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(host_module, "FRESH", 0)

@@ -117,7 +117,7 @@ def test_each_process_gets_an_event_loop_of_its_own(address: str, monkeypatch: p
     app.close()
 
 
-def test_beside_django_its_staff_is_let_in_and_others_are_not(address: str, tmp_path: Path) -> None:
+def test_beside_django_its_staff_has_access_and_others_have_none(address: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.server.django_host", address, str(tmp_path / "django.db")]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert ran.returncode == 0, ran.stderr

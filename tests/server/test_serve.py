@@ -103,8 +103,8 @@ def test_a_stop_ends_event_streams_and_waits_for_none(served: Served) -> None:
         assert next(lines) == "retry: 1000"
         job = served.app.enqueue("mail", {})
         served.app.jobs.cancel(job.id)
-        told = next(line for line in lines if line.startswith("data: "))
-        assert job.id in told
+        reported = next(line for line in lines if line.startswith("data: "))
+        assert job.id in reported
         process.send(signal.SIGTERM)
         assert 'data: {"reason":"stopping"}' in list(lines)
     assert process.wait() == 0

@@ -159,7 +159,7 @@ async def test_a_failed_read_without_waiting_requests_is_no_unhandled_error(
 
 
 @on_sqlite
-async def test_a_token_revoked_before_a_request_is_not_let_in_by_a_read_that_is_too_old(
+async def test_a_token_revoked_before_a_request_is_not_accepted_by_a_read_that_is_too_old(
     app: App, served: Starlette, api: Client, token_read: Gate, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = asyncio.create_task(api.get("/queues"))

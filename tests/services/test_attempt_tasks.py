@@ -265,7 +265,7 @@ async def test_httpx_clients_time_out_and_go_on() -> None:
         assert results(await bench.run(fetch)) == ["204"] * JOBS
 
 
-async def test_a_job_is_told_to_end_in_its_own_task_only() -> None:
+async def test_a_job_is_cancelled_in_its_own_task_only() -> None:
     entered = asyncio.Event()
 
     async def wait(number: int) -> None:
@@ -282,7 +282,7 @@ async def test_a_job_is_told_to_end_in_its_own_task_only() -> None:
         assert bench.outcomes.kinds == ["Raised", "Done", "Done", "Done", "Done"]
 
 
-async def test_a_job_that_is_told_to_end_before_its_first_step_ends() -> None:
+async def test_a_job_that_is_cancelled_before_its_first_step_ends() -> None:
     async def wait(number: int) -> None:
         await asyncio.sleep(3600)
 
@@ -297,7 +297,7 @@ async def test_a_job_that_is_told_to_end_before_its_first_step_ends() -> None:
         assert sorted(bench.outcomes.kinds) == ["Raised", "Requeued"]
 
 
-async def test_a_failure_of_ours_is_told_and_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failure_of_ours_is_reported_and_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     async def quick(number: int) -> int:
         await asyncio.sleep(0)
         return number
@@ -310,10 +310,10 @@ async def test_a_failure_of_ours_is_told_and_costs_no_slot(monkeypatch: pytest.M
         bench.slots.add(bench.works(quick))
         async with asyncio.timeout(20):
             await bench.slots.idle()
-        told = [event for event in bench.listener.heard if isinstance(event, InternalError)]
-        assert len(told) == JOBS
-        assert "RuntimeError: ours" in told[0].problem
-        assert {event.job for event in told} == {entry.id for entry in bench.table.held()}
+        reported = [event for event in bench.listener.heard if isinstance(event, InternalError)]
+        assert len(reported) == JOBS
+        assert "RuntimeError: ours" in reported[0].problem
+        assert {event.job for event in reported} == {entry.id for entry in bench.table.held()}
 
 
 async def test_jobs_that_never_wait_let_the_loop_turn() -> None:
@@ -360,8 +360,8 @@ async def test_a_task_factory_of_the_app_is_used() -> None:
         test_done_callbacks_and_weak_references_see_the_end_of_each_job,
         test_anyio_scopes_and_groups_work_and_end_with_their_job,
         test_httpx_clients_time_out_and_go_on,
-        test_a_job_is_told_to_end_in_its_own_task_only,
-        test_a_job_that_is_told_to_end_before_its_first_step_ends,
+        test_a_job_is_cancelled_in_its_own_task_only,
+        test_a_job_that_is_cancelled_before_its_first_step_ends,
         test_jobs_that_never_wait_let_the_loop_turn,
         test_a_task_factory_of_the_app_is_used,
     ],

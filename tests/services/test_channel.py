@@ -61,7 +61,9 @@ async def test_an_app_with_very_many_types_says_hello(ends: tuple[Channel, Chann
         assert await anext(supervisor.from_runner()) == hello
 
 
-async def test_the_end_of_the_line_is_heard_also_in_the_middle_of_a_message(ends: tuple[Channel, Channel]) -> None:
+async def test_the_end_of_the_connection_is_noticed_also_in_the_middle_of_a_message(
+    ends: tuple[Channel, Channel],
+) -> None:
     supervisor, runner = ends
     runner.send(LeaseLapsed("r1"))
     runner._writer.write(b'{"type":"Lap')
@@ -69,7 +71,7 @@ async def test_the_end_of_the_line_is_heard_also_in_the_middle_of_a_message(ends
     assert [message async for message in supervisor.from_runner()] == [LeaseLapsed("r1")]
 
 
-async def test_speaking_into_a_closed_line_is_nobodys_error(ends: tuple[Channel, Channel]) -> None:
+async def test_sending_on_a_closed_connection_is_no_error(ends: tuple[Channel, Channel]) -> None:
     supervisor, runner = ends
     runner.close()
     assert [message async for message in supervisor.from_runner()] == []

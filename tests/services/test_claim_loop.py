@@ -131,7 +131,7 @@ async def test_a_job_that_comes_later_is_found(store: Store) -> None:
 async def test_a_claim_whose_reply_was_lost_is_repeated_under_its_number_and_runs_once(store: Store) -> None:
     ids = await enqueue(store, 3)
     async with rig_of(store, "after", "after") as rig:
-        # They are held until the loop is gone: what this rig ends, the store is never told, and would be handed back.
+        # They are held until the loop is gone: what this rig ends, the store does not know of, and would be requeued.
         await rig.until(lambda: len(rig.ran) == 3)
         first = rig.claims[:3]
         assert [request.claim for request in first] == [first[0].claim] * 3
@@ -295,7 +295,7 @@ async def test_nothing_is_claimed_under_a_lease_that_is_over(store: Store) -> No
     assert rig.claims == []
 
 
-async def test_what_the_store_thinks_we_hold_and_we_do_not_is_handed_back(store: Store) -> None:
+async def test_jobs_that_the_store_counts_for_a_runner_and_that_it_does_not_hold_are_requeued(store: Store) -> None:
     """A claim whose number was forgotten: its job would never run."""
     await open_lease(store)
     (id_,) = await enqueue(store, 1, type="other")

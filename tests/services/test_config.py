@@ -40,7 +40,7 @@ def test_a_setting_that_cannot_work_is_refused(fields: dict[str, Any], problem: 
         WorkerConfig(app="x", **fields).checked()
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_all_problems_are_listed_together() -> None:
     with pytest.raises(ConfigError) as caught:
         WorkerConfig(app="x", concurrency=0, processes=0, lease=0, queues={"a": 5}).checked()
     assert len(caught.value.problems) == 4

@@ -132,8 +132,8 @@ async def test_a_child_knows_its_parent(app: App, kind: str) -> None:
         first = await ctx.aenqueue(child.job(1))
         second = await ctx.aenqueue(child, number=2)
         again = await ctx.aenqueue(child.using(idempotency_key="once"), 3)
-        standing = await ctx.aenqueue(child.using(idempotency_key="once"), 4)
-        assert (again.existing, standing.existing, standing.id) == (False, True, again.id)
+        existing_job = await ctx.aenqueue(child.using(idempotency_key="once"), 4)
+        assert (again.existing, existing_job.existing, existing_job.id) == (False, True, again.id)
         return [first.id, second.id]
 
     @app.task(type="def")
@@ -141,8 +141,8 @@ async def test_a_child_knows_its_parent(app: App, kind: str) -> None:
         first = ctx.enqueue(child.job(1))
         second = ctx.enqueue(child, number=2)
         again = ctx.enqueue(child.using(idempotency_key="once"), 3)
-        standing = ctx.enqueue(child.using(idempotency_key="once"), 4)
-        assert (again.existing, standing.existing, standing.id) == (False, True, again.id)
+        existing_job = ctx.enqueue(child.using(idempotency_key="once"), 4)
+        assert (again.existing, existing_job.existing, existing_job.id) == (False, True, again.id)
         return [first.id, second.id]
 
     work = work_for(app, kind)

@@ -141,7 +141,7 @@ async def test_jobs_of_silent_runners_are_rescued_and_told(store: Store, clock: 
     assert heard.names == ["LeadershipGained", "JobRescued"]
 
 
-async def test_of_very_many_rescued_jobs_the_first_are_told_and_how_many_more(
+async def test_of_very_many_rescued_jobs_the_first_are_reported_and_how_many_more(
     store: Store, clock: ManualClock
 ) -> None:
     await open_lease(store)
@@ -154,7 +154,7 @@ async def test_of_very_many_rescued_jobs_the_first_are_told_and_how_many_more(
     assert sentence(heard.heard[-1])[1] == "9 more jobs of dead runners rescued: pending now"
 
 
-async def test_a_stopped_job_that_was_to_be_cancelled_is_told_without_contradiction(store: Store) -> None:
+async def test_a_stopped_job_that_was_to_be_cancelled_is_reported_once(store: Store) -> None:
     job = await running(store)
     await store.operator.cancel([job.id], "unwanted")
     heard: list[Event] = []
@@ -214,7 +214,7 @@ class View:
         return getattr(self._store, name)
 
 
-async def test_a_duty_that_failed_is_told_and_done_again_while_the_others_go_on(store: Store) -> None:
+async def test_a_duty_that_failed_is_reported_and_done_again_while_the_others_go_on(store: Store) -> None:
     flaky = Flaky(store.jobs, "admit", ["before"])
     leases = Flaky(store.leases, "rescue", [])
     holder, heard = candidate(View(store, jobs=flaky, leases=leases), "a")
@@ -228,7 +228,7 @@ async def test_a_duty_that_failed_is_told_and_done_again_while_the_others_go_on(
     assert heard.names == ["LeadershipGained", "DutyFailed", "StoreRecovered"]
 
 
-async def test_an_outage_is_told_once_however_many_duties_meet_it_and_however_often(store: Store) -> None:
+async def test_an_outage_is_reported_once_however_many_duties_meet_it_and_however_often(store: Store) -> None:
     admit = Flaky(store.jobs, "admit", ["before", "before"])
     rescue = Flaky(store.leases, "rescue", ["before"])
     holder, heard = candidate(View(store, jobs=admit, leases=rescue), "a")

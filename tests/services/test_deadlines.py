@@ -20,12 +20,12 @@ class Ring:
 
     def __init__(self) -> None:
         self.active: set[Work] = set()
-        self.told: list[tuple[Work, Halt]] = []
+        self.reported: list[tuple[Work, Halt]] = []
 
     def halt(self, work: Work, why: Halt) -> None:
         work.halt(why)
         work.halted_on = START
-        self.told.append((work, why))
+        self.reported.append((work, why))
 
 
 @pytest.fixture
@@ -57,24 +57,24 @@ def deadlines(ring: Ring) -> Deadlines:
 async def test_time_is_over_a_timeout_after_the_start_and_not_before(ring: Ring, kind: str) -> None:
     work, sweeper = running(ring, kind, 5 * SECOND), deadlines(ring)
     assert sweeper.sweep(START + 5 * SECOND - 1) == []
-    assert ring.told == []
+    assert ring.reported == []
     sweeper.sweep(START + 5 * SECOND)
-    assert ring.told == [(work, Halt.TIMEOUT)]
+    assert ring.reported == [(work, Halt.TIMEOUT)]
     sweeper.sweep(START + 6 * SECOND)
-    assert len(ring.told) == 1, "told twice"
+    assert len(ring.reported) == 1, "reported twice"
 
 
 @pytest.mark.parametrize("timeout", [None, 0])
 async def test_without_a_timeout_nothing_is_reported(ring: Ring, timeout: int | None) -> None:
     running(ring, "async", timeout)
     assert deadlines(ring).sweep(START + 10**15) == []
-    assert ring.told == []
+    assert ring.reported == []
 
 
 async def test_what_has_not_started_is_not_late(ring: Ring) -> None:
     running(ring, "process", SECOND).started_on = None
     deadlines(ring).sweep(START + 10**15)
-    assert ring.told == []
+    assert ring.reported == []
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ async def test_a_request_to_stop_is_enforced_after_the_patience_of_the_kind(
     work, sweeper = running(ring, kind, None), deadlines(ring)
     work.cancelled_on = START
     sweeper.sweep(START + patience - 1)
-    assert ring.told == []
+    assert ring.reported == []
     sweeper.sweep(START + patience)
-    assert ring.told == [(work, Halt.CANCEL)]
+    assert ring.reported == [(work, Halt.CANCEL)]
 
 
 async def test_a_thread_is_given_up_at_once_and_only_once(ring: Ring) -> None:
@@ -117,7 +117,7 @@ async def test_a_drain_abandons_no_job(ring: Ring) -> None:
     assert deadlines(ring).sweep(START + 10**15) == []
 
 
-async def test_the_first_reason_stands(ring: Ring) -> None:
+async def test_the_first_reason_is_kept(ring: Ring) -> None:
     work = running(ring, "thread", None)
     work.halt(Halt.CANCEL)
     work.halt(Halt.TIMEOUT)

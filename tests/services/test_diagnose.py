@@ -90,7 +90,7 @@ def test_jobs_without_a_worker_are_named_with_their_number_and_type() -> None:
     assert "'t'" not in said(found)
 
 
-def test_a_parked_job_could_not_run_now_and_is_told_with_its_type() -> None:
+def test_a_parked_job_could_not_run_now_and_is_reported_with_its_type() -> None:
     parked = Waiting(queue="default", type="welcom", jobs=1, due=False, parked=True)
     found = census(workers=(), coordinator=None, waiting=(parked,))
     assert trouble(found) == [(Level.NOTE, "workers"), (Level.PROBLEM, "types")]
@@ -98,12 +98,12 @@ def test_a_parked_job_could_not_run_now_and_is_told_with_its_type() -> None:
     assert "could run now" not in said(found)
 
 
-def test_a_parked_job_is_told_once_where_workers_are_alive() -> None:
+def test_a_parked_job_is_reported_once_where_workers_are_alive() -> None:
     parked = Waiting(queue="default", type="welcom", jobs=2, due=False, parked=True)
     assert said(census(waiting=(parked,))) == "2 jobs of type 'welcom' wait, and no live worker knows that type"
 
 
-def test_jobs_that_were_not_all_counted_are_at_least_so_many() -> None:
+def test_jobs_that_were_not_all_counted_are_at_least_that_many() -> None:
     assert "at least 20,000 jobs of type 'x'" in said(census(waiting=(waits(20_000, "x"),), counted_all=False))
 
 
@@ -114,7 +114,7 @@ def test_a_queue_and_a_type_that_are_known_to_different_workers_only_are_a_probl
     assert "jobs of type 'b' wait in queue 'mail'; the workers that serve it do not know the type" in said(found)
 
 
-def test_every_trouble_is_told_at_once_each_with_what_to_do() -> None:
+def test_all_troubles_are_listed_together_each_with_what_to_do() -> None:
     waiting = (waits(type="x"), waits(type="y"), waits(queue="mail"), waits(queue="images"))
     found = diagnose(census(waiting=waiting, dead=1, paused=("images",), newest=NOW * 2), NOW)
     assert totals(found)[Level.PROBLEM] == 5

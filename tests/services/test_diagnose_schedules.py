@@ -59,5 +59,5 @@ def test_sentences_name_the_schedules_and_say_why() -> None:
 
 
 def test_what_is_well_is_counted() -> None:
-    told = diagnose(census(schedules=(every_minute("a"), every_minute("b", paused=True))), NOW)
-    assert [each.says for each in told if each.check == "schedules"] == ["2, 1 of them paused"]
+    reported = diagnose(census(schedules=(every_minute("a"), every_minute("b", paused=True))), NOW)
+    assert [each.says for each in reported if each.check == "schedules"] == ["2, 1 of them paused"]

@@ -18,7 +18,7 @@ from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 
 
-async def test_the_holder_hands_in_what_is_due_and_is_back_when_the_next_is(store: Store, clock: ManualClock) -> None:
+async def test_the_leader_enqueues_what_is_due_and_is_back_when_the_next_is(store: Store, clock: ManualClock) -> None:
     heard = Listener()
     fire = Fire(store, heard)
     assert await fire.run() == MAX_PAUSE
@@ -50,7 +50,7 @@ async def test_what_was_missed_and_what_was_skipped_is_said(store: Store, clock:
     assert texts[2].startswith("1 tick of s skipped: the run before has not ended")
 
 
-async def test_a_schedule_that_cannot_be_read_is_told_once_a_minute_and_in_nobodys_way(
+async def test_a_schedule_that_cannot_be_read_is_reported_once_a_minute_and_holds_up_no_other(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = {f"a{n}" for n in range(MAX_SCHEDULES + 5)}
@@ -90,7 +90,7 @@ async def test_two_coordinators_that_are_paused_in_turn_fire_each_tick_once(stor
         furthest = max(furthest, clock.wall())
         for each in awake:
             await each.step(now)
-    assert all("LeadershipGained" in each.names for each in heard), "each has held the office"
+    assert all("LeadershipGained" in each.names for each in heard), "each has been leader"
     # Late enough for whatever was set back, and as often as it takes to make up for all.
     clock.advance(max(0, furthest - clock.wall()) + MINUTE)
     for turn in range(20):

@@ -59,19 +59,19 @@ def test_only_the_last_lines_are_kept_and_each_is_bounded() -> None:
 
 @pytest.mark.parametrize("printed", [b"", b"said\n", b"said"])
 @pytest.mark.parametrize("cut", [1, 5, 100])
-def test_the_mark_ends_what_is_a_jobs_and_is_not_part_of_it(printed: bytes, cut: int) -> None:
+def test_the_sentinel_ends_the_output_of_a_job_and_is_not_part_of_it(printed: bytes, cut: int) -> None:
     whole = printed + f"\n{MARK}\n".encode()
     output = output_of(whole[:cut], whole[cut:])
     assert output.complete.is_set()
     assert [line for line in output.take() if line] == (["said"] if printed else [])
 
 
-def test_another_jobs_mark_ends_nothing() -> None:
+def test_another_jobs_sentinel_ends_nothing() -> None:
     output = output_of(b"\nfedcba9876543210\n")
     assert not output.complete.is_set()
 
 
-def test_what_comes_after_the_mark_is_nobodys() -> None:
+def test_output_after_the_sentinel_belongs_to_no_job() -> None:
     output = output_of(f"mine\n\n{MARK}\nfrom a thread that was left\n".encode())
     assert (output.complete.is_set(), output.take()) == (True, ["mine"])
 

@@ -55,13 +55,13 @@ async def test_alive_and_not_ready(probe: Probe) -> None:
     assert [await probe.get("/healthz"), await probe.get("/readyz")] == [(200, "ok\n"), (503, "not ok\n")]
 
 
-async def test_started_is_what_it_is_told_and_else_alive() -> None:
-    told = Health(lambda: True, started=lambda: False)
-    assert b" 503 " in (await told._answer(b"GET /startupz HTTP/1.1\r\n\r\n")).splitlines()[0]
+async def test_started_is_what_was_given_and_else_alive() -> None:
+    reported = Health(lambda: True, started=lambda: False)
+    assert b" 503 " in (await reported._answer(b"GET /startupz HTTP/1.1\r\n\r\n")).splitlines()[0]
     assert b" 200 " in (await Health(lambda: False)._answer(b"GET /startupz HTTP/1.1\r\n")).splitlines()[0]
 
 
-async def test_metrics_are_told_what_the_caller_accepts() -> None:
+async def test_metrics_get_the_formats_that_the_caller_accepts() -> None:
     async def metrics(accept: str) -> tuple[str, bytes]:
         return "text/x", accept.encode()
 

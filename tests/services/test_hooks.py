@@ -172,9 +172,9 @@ def ended(id_: str, status: Status) -> AttemptEnded:
     return AttemptEnded(job=id_, type="t", queue="q", attempt=1, status=status, outcome=str(status), worker="w")
 
 
-async def test_a_dead_job_is_told_to_every_hook_whatever_the_others_do(opened: tuple[App, Store]) -> None:
+async def test_a_dead_job_is_passed_to_every_hook_whatever_the_others_do(opened: tuple[App, Store]) -> None:
     app, store = opened
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
     app.state.tag = "tag"
 
     @app.on_dead
@@ -183,7 +183,7 @@ async def test_a_dead_job_is_told_to_every_hook_whatever_the_others_do(opened: t
 
     @app.on_dead
     async def alert(job: Job, state: State) -> None:
-        told.append((job.id, state.tag))
+        reported.append((job.id, state.tag))
 
     id_ = await put(store, Status.DEAD)
     heard = Listener()
@@ -195,24 +195,26 @@ async def test_a_dead_job_is_told_to_every_hook_whatever_the_others_do(opened: t
     emit(ended(id_, Status.DEAD))
     async with asyncio.timeout(10):
         await hooks.quiet.wait()
-    assert told == [(id_, "tag")]
+    assert reported == [(id_, "tag")]
     (failure,) = [event for event in heard.heard if isinstance(event, HookFailed)]
     assert (failure.job, failure.problem) == (id_, "ValueError: hopeless")
     await app.jobs.aretry(id_)
     emit(ended(id_, Status.DEAD))
     async with asyncio.timeout(10):
         await hooks.quiet.wait()
-    assert len(told) == 1, "it is not dead any more"
+    assert len(reported) == 1, "it is not dead any more"
     running.cancel()
 
 
-async def test_a_dead_job_is_told_also_if_the_store_was_away_when_it_died(opened: tuple[App, Store]) -> None:
+async def test_a_dead_job_is_passed_to_hooks_also_if_the_store_was_away_when_it_died(
+    opened: tuple[App, Store],
+) -> None:
     app, store = opened
-    told: list[str] = []
+    reported: list[str] = []
 
     @app.on_dead
     def alert(job: Job) -> None:
-        told.append(job.id)
+        reported.append(job.id)
 
     id_ = await put(store, Status.DEAD)
     heard = Listener()
@@ -222,7 +224,7 @@ async def test_a_dead_job_is_told_also_if_the_store_was_away_when_it_died(opened
     hooks.listening(heard)(ended(id_, Status.DEAD))
     async with asyncio.timeout(10):
         await hooks.quiet.wait()
-    assert (told, heard.names) == ([id_], ["AttemptEnded", "StoreFailed", "StoreRecovered"])
+    assert (reported, heard.names) == ([id_], ["AttemptEnded", "StoreFailed", "StoreRecovered"])
     running.cancel()
 
 

@@ -70,7 +70,7 @@ async def test_a_crash_that_is_tried_again_is_counted_as_one(rig: Rig) -> None:
     assert (await rig.flushed())["t"].crashed == 1
 
 
-async def test_what_was_handed_back_or_came_too_late_is_not_counted(rig: Rig) -> None:
+async def test_what_was_requeued_or_came_too_late_is_not_counted(rig: Rig) -> None:
     unstarted = one_work(rig.app, new_job())
     rig.measure([unstarted], ENDINGS["requeued"])
     rig.measure([rig.ended()], answer=Settled.STALE)
@@ -94,7 +94,7 @@ async def test_of_many_alike_a_sample_is_measured_and_all_are_counted(rig: Rig) 
     many = 10 * SAMPLE
     rig.measure([*(rig.ended() for _ in range(many)), rig.ended("rare", run=60 * SECOND)])
     meters = await rig.flushed()
-    assert (meters["t"].completed, meters["t"].run.count) == (many, many), "each measured one stands for ten"
+    assert (meters["t"].completed, meters["t"].run.count) == (many, many), "each measured one represents ten"
     assert (meters["rare"].completed, meters["rare"].run.count) == (1, 1), "and what is rare is never left out"
 
 

@@ -121,10 +121,10 @@ def fail(_: int) -> None:
     raise ValueError("broken") from KeyError("cause")
 
 
-@pytest.mark.parametrize("returned", [None, "mended"])
+@pytest.mark.parametrize("returned", [None, "repaired"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_error_stands_unless_a_value_is_returned(app: App, kind: str, form: str, returned: Any) -> None:
+async def test_an_error_is_raised_unless_a_value_is_returned(app: App, kind: str, form: str, returned: Any) -> None:
     seen: list[BaseException] = []
 
     def steps(ctx: Context) -> Steps:
@@ -154,7 +154,7 @@ async def test_an_error_stands_unless_a_value_is_returned(app: App, kind: str, f
     outcome = await attempt(app)
     assert len(seen) == 1
     if returned is not None:
-        assert outcome == Done('"mended"')
+        assert outcome == Done('"repaired"')
         return
     assert isinstance(outcome, Raised)
     assert outcome.error is seen[0]
@@ -262,7 +262,7 @@ async def test_a_stop_iteration_of_a_handler_passes_through(app: App) -> None:
     assert type(outcome.error) is StopIteration
 
 
-async def test_a_handler_that_is_broken_off_cleans_up_through_it(app: App) -> None:
+async def test_a_handler_that_is_cancelled_cleans_up_through_it(app: App) -> None:
     said: list[str] = []
     began = asyncio.Event()
 
@@ -318,7 +318,7 @@ def test_one_that_cannot_go_round_a_task_is_refused_and_both_are_named(app: App,
     assert str(caught.value).count("test_middleware.py:") == 2
 
 
-async def test_one_that_was_told_to_skips_the_tasks_of_the_other_kind(app: App) -> None:
+async def test_middleware_that_was_set_to_skips_the_tasks_of_the_other_kind(app: App) -> None:
     seen: list[str] = []
 
     @app.middleware(skip_others=True)

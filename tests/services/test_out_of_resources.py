@@ -64,7 +64,7 @@ def refusing(error: BaseException) -> Callable[..., Any]:
         ("windlass.worker.handlers.process._kill_thread.submit", NO_THREAD),
     ],
 )
-async def test_a_job_for_which_no_process_can_be_started_is_not_run_and_that_is_told_once(
+async def test_a_job_for_which_no_process_can_be_started_is_not_run_and_that_is_reported_once(
     app: App, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
 ) -> None:
     outcomes, listener = Outcomes(), Listener()
@@ -76,9 +76,9 @@ async def test_a_job_for_which_no_process_can_be_started_is_not_run_and_that_is_
         async with asyncio.timeout(20):
             await slots.idle()
     assert outcomes.kinds == ["NotRun"] * 3
-    (told,) = listener.heard
-    assert isinstance(told, StoreFailed)
-    assert told.doing == "starting a process for a handler"
+    (reported,) = listener.heard
+    assert isinstance(reported, StoreFailed)
+    assert reported.doing == "starting a process for a handler"
 
 
 def test_a_job_that_was_not_run_is_pending_again_and_charged_with_nothing() -> None:
@@ -89,7 +89,7 @@ def test_a_job_that_was_not_run_is_pending_again_and_charged_with_nothing() -> N
 
 
 @pytest.mark.parametrize("error", [NO_DESCRIPTOR, NO_THREAD, MemoryError()])
-async def test_what_a_process_left_is_looked_for_until_that_succeeds_and_its_outcome_stands(
+async def test_what_a_process_left_is_looked_for_until_that_succeeds_and_its_outcome_is_kept(
     app: App, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     """An outcome that was heard is not replaced by a failure to clear up after it."""
@@ -144,7 +144,7 @@ async def test_a_start_that_fails_leaves_no_descriptor_open(monkeypatch: pytest.
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-async def test_the_end_of_a_process_is_seen_though_the_loop_is_not_told(
+async def test_the_end_of_a_process_is_noticed_though_the_loop_gets_no_signal(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A handler may have taken SIGCHLD over, or have waited for any child: no slot waits for ever because of that."""
@@ -161,7 +161,7 @@ async def test_the_end_of_a_process_is_seen_though_the_loop_is_not_told(
     assert isinstance(outcome.error, HandlerProcessFailed)
 
 
-def test_the_code_of_a_child_is_told_once_and_of_one_that_runs_not_yet() -> None:
+def test_the_exit_code_of_a_child_is_reported_once_and_none_while_it_runs() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input(); raise SystemExit(3)"], stdin=subprocess.PIPE)
     assert child.stdin is not None
     assert code_of_ended(child.pid) is None

@@ -41,7 +41,7 @@ def test_a_pause_halves_the_rate_and_no_more() -> None:
     assert prefetch.jobs == int(1000 * AHEAD_SECONDS)
 
 
-def test_a_clock_that_stands_still_changes_nothing() -> None:
+def test_a_clock_that_stops_changes_nothing() -> None:
     prefetch = PrefetchSize()
     prefetch.measure(0, 10.0)
     prefetch.measure(1000, 11.0)

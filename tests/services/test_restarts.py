@@ -35,7 +35,7 @@ def failing(times: int, error: Exception, answer: Any = None) -> tuple[Callable[
     return call, calls
 
 
-async def test_a_runner_that_cannot_be_started_is_started_later_and_that_is_told_once(
+async def test_a_runner_that_cannot_be_started_is_started_later_and_that_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started: Any = object()
@@ -45,9 +45,9 @@ async def test_a_runner_that_cannot_be_started_is_started_later_and_that_is_told
     listener = Listener()
     assert await Restarts(CONFIG, asyncio.Event(), listener).start() is started
     assert len(calls) == 4
-    (told,) = listener.heard
-    assert isinstance(told, StoreFailed)
-    assert told.doing == "starting a runner"
+    (reported,) = listener.heard
+    assert isinstance(reported, StoreFailed)
+    assert reported.doing == "starting a runner"
 
 
 async def test_a_worker_that_stops_waits_for_no_start(monkeypatch: pytest.MonkeyPatch) -> None:

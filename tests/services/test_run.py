@@ -139,7 +139,7 @@ async def test_a_coroutine_that_is_never_awaited_is_a_failure(app: App) -> None:
     assert "returned a coroutine" in outcome.report.message
 
 
-async def test_a_broken_off_handler_is_handed_back_whatever_it_raises(app: App) -> None:
+async def test_a_cancelled_handler_is_requeued_whatever_it_raises(app: App) -> None:
     async def handle() -> None:
         raise ValueError("interrupted while cleaning up")
 
@@ -175,9 +175,9 @@ class Unprintable(Exception):
 
 @pytest.mark.parametrize("how", [ValueError("no"), 42, None, KeyboardInterrupt(), RecursionError()], ids=repr)
 def test_an_error_that_cannot_be_printed_is_still_reported(how: Any) -> None:
-    told = report(raised(Unprintable(how)))
-    assert told.type.endswith("Unprintable")
-    assert told.message.startswith("(its message cannot be shown: ")
+    reported = report(raised(Unprintable(how)))
+    assert reported.type.endswith("Unprintable")
+    assert reported.message.startswith("(its message cannot be shown: ")
 
 
 def raised(error: BaseException) -> BaseException:
@@ -191,8 +191,8 @@ def raised(error: BaseException) -> BaseException:
 def test_a_cycle_of_causes_ends() -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
-    told = report(raised(first))
-    assert (told.message, "second" in (told.traceback or "")) == ("first", True)
+    reported = report(raised(first))
+    assert (reported.message, "second" in (reported.traceback or "")) == ("first", True)
 
 
 def test_a_long_chain_of_causes_is_bounded() -> None:
@@ -201,32 +201,32 @@ def test_a_long_chain_of_causes_is_bounded() -> None:
         following = ValueError(f"number {number}")
         following.__cause__ = error
         error = following
-    told = report(raised(error))
-    assert told.message == "number 1999"
-    assert len(told.traceback or "") <= MAX_TRACEBACK_LENGTH
+    reported = report(raised(error))
+    assert reported.message == "number 1999"
+    assert len(reported.traceback or "") <= MAX_TRACEBACK_LENGTH
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000_000, "\ud800" * 100_000, "\x1b" * 100_000, "\U0010ffff" * 100_000])
 def test_a_huge_message_is_bounded_and_printable(text: str) -> None:
-    told = report(raised(ValueError(text)))
-    assert len(told.message) <= MAX_MESSAGE_LENGTH
-    assert len(told.traceback or "") <= MAX_TRACEBACK_LENGTH
-    assert f"{len(text):,} characters" in told.message or "…" in told.message
-    assert told.message.isprintable()
-    told.message.encode()
+    reported = report(raised(ValueError(text)))
+    assert len(reported.message) <= MAX_MESSAGE_LENGTH
+    assert len(reported.traceback or "") <= MAX_TRACEBACK_LENGTH
+    assert f"{len(text):,} characters" in reported.message or "…" in reported.message
+    assert reported.message.isprintable()
+    reported.message.encode()
 
 
 def test_an_error_from_a_module_is_named_in_full() -> None:
     kind = type("E" * 1000, (Exception,), {"__module__": "shop\x1b[31m.errors"})
-    told = report(raised(kind("x")))
-    assert told.type.startswith("shop\\x1b[31m.errors.E")
-    assert len(told.type) <= 200
+    reported = report(raised(kind("x")))
+    assert reported.type.startswith("shop\\x1b[31m.errors.E")
+    assert len(reported.type) <= 200
 
 
-def test_a_group_of_errors_is_told_with_its_members() -> None:
-    told = report(raised(ExceptionGroup("several", [ValueError("one"), KeyError("two")])))
-    assert "several (2 sub-exceptions)" in told.message
-    assert "ValueError: one" in (told.traceback or "")
+def test_a_group_of_errors_is_reported_with_its_members() -> None:
+    reported = report(raised(ExceptionGroup("several", [ValueError("one"), KeyError("two")])))
+    assert "several (2 sub-exceptions)" in reported.message
+    assert "ValueError: one" in (reported.traceback or "")
 
 
 @pytest.fixture

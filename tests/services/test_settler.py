@@ -117,7 +117,7 @@ async def test_a_stale_outcome_is_reported_and_let_go(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("verbose", "events"), [(False, ["AttemptEnded"]), (True, ["AttemptEnded", "AttemptEnded"])])
-async def test_failures_are_told_and_completions_when_asked_for(
+async def test_failures_are_reported_and_completions_when_asked_for(
     bench: Bench, verbose: bool, events: list[str]
 ) -> None:
     settler = bench.settler(verbose=verbose)
@@ -126,12 +126,12 @@ async def test_failures_are_told_and_completions_when_asked_for(
     settler.add(one_work(bench.app, second), failed(second, "no luck"))
     await bench.settle(settler)
     assert bench.listener.names == events
-    told = bench.listener.heard[-1]
-    assert isinstance(told, AttemptEnded)
-    assert (told.status, told.error, told.wait) == (Status.FAILED, "ValueError: no luck", 60)
+    reported = bench.listener.heard[-1]
+    assert isinstance(reported, AttemptEnded)
+    assert (reported.status, reported.error, reported.wait) == (Status.FAILED, "ValueError: no luck", 60)
 
 
-async def test_a_result_that_was_not_kept_is_told(bench: Bench) -> None:
+async def test_a_result_that_was_not_kept_is_logged(bench: Bench) -> None:
     settler = bench.settler()
     (job,) = await bench.claim(1)
     lost = msgspec.structs.replace(completed(job), result='{"unstorable_result":"is too large"}')
@@ -159,7 +159,7 @@ async def test_a_schema_that_is_too_new_ends_the_settler(bench: Bench) -> None:
 
 async def _until(look: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not look():  # noqa: ASYNC110 - the settler tells nobody
+        while not look():  # noqa: ASYNC110 - the settler gives no signal
             await asyncio.sleep(0)
 
 
@@ -179,7 +179,7 @@ class Locked:
         return await self._bench.store.jobs.settle(settlements)
 
 
-async def test_what_another_transaction_holds_is_found_tried_alone_and_told_once(
+async def test_what_another_transaction_holds_is_found_tried_alone_and_reported_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_delays, "MIN_HELD", 0.01)

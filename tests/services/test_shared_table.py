@@ -84,10 +84,10 @@ def test_the_largest_attempt_fits(views: tuple[SharedTable, SharedTable]) -> Non
     assert [(e.attempt, e.since, e.start_by) for e in supervisor.held()] == [(2**32 - 1, -1, 2**62)]
 
 
-def test_active_time_stands_still_while_the_supervisor_does_and_goes_on_with_it() -> None:
+def test_active_time_stops_while_the_supervisor_is_stopped_and_goes_on_with_it() -> None:
     start, step, night = 1_000 * SECOND, MAX_STEP, 8 * 3_600 * SECOND
     with table_of() as table:
-        assert table.active_time(start) == start, "nobody keeps time yet"
+        assert table.active_time(start) == start, "no supervisor keeps time yet"
         table.keep_time(start)
         assert table.active_time(start + step) == start + step
         asleep = [table.active_time(start + step + night), table.active_time(start + 2 * night)]

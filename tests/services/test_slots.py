@@ -167,7 +167,7 @@ async def test_what_has_not_started_can_be_taken_back(workshop: Workshop) -> Non
     assert workshop.gate.entered == 1
 
 
-async def test_an_async_handler_that_is_broken_off_is_handed_back(workshop: Workshop) -> None:
+async def test_an_async_handler_that_is_cancelled_is_requeued(workshop: Workshop) -> None:
     slots = workshop.slots(2)
     works = [work_of(workshop.app, workshop.table, workshop.a.job(number)) for number in range(2)]
     slots.add(works)
@@ -281,7 +281,7 @@ async def test_without_a_thread_to_be_had_a_job_waits_unstarted_and_others_use_t
     assert workshop.outcomes.kinds == ["Done"] * 4
 
 
-async def test_the_time_of_a_handler_does_not_run_while_the_worker_stands_still(
+async def test_the_time_of_a_handler_does_not_run_while_the_worker_is_stopped(
     workshop: Workshop,
 ) -> None:
     """Before its start too: a night of an earlier day takes nothing from it."""

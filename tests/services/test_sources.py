@@ -26,7 +26,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def after(tree: Path, *edits: tuple[str, str | None]) -> list[str]:
     """The files that are told after these edits (None: deleted)."""
     watched = Sources([tree])
-    watched.mark()
+    watched.remember()
     change = asyncio.create_task(watched.changed())
     await asyncio.sleep(0)
     for name, text in edits:
@@ -40,14 +40,14 @@ async def after(tree: Path, *edits: tuple[str, str | None]) -> list[str]:
         return [each.removeprefix(f"{tree}/") for each in await change]
 
 
-async def test_a_changed_a_new_and_a_deleted_file_are_told_at_once(tree: Path) -> None:
+async def test_a_changed_a_new_and_a_deleted_file_are_reported_at_once(tree: Path) -> None:
     edits = [("shop.py", "x = 22\n"), ("shop_parts/new.py", ""), ("shop_parts/deep/er.py", None)]
     assert await after(tree, *edits) == ["shop.py", "shop_parts/deep/er.py", "shop_parts/new.py"]
 
 
-async def test_a_file_that_was_replaced_by_another_of_the_same_age_and_size_is_told(tree: Path) -> None:
+async def test_a_file_that_was_replaced_by_another_of_the_same_age_and_size_is_reported(tree: Path) -> None:
     watched = Sources([tree])
-    watched.mark()
+    watched.remember()
     state = os.stat(tree / "shop.py")
     (tree / "other").write_text("x = 2\n")
     os.utime(tree / "other", ns=(state.st_atime_ns, state.st_mtime_ns))
@@ -61,32 +61,32 @@ async def test_what_is_no_source_of_the_app_is_not_watched(tree: Path) -> None:
     (tree / "environment" / "pyvenv.cfg").touch()
     passed_over = [".venv/a.py", "node_modules/a.py", "__pycache__/a.py", "environment/lib/a.py", ".hidden/a.py"]
     passed_over += ["jobs.db-wal", "notes.txt", ".#shop.py", "shop.py~", "x/site-packages/a.py"]
-    told = await after(tree, *((name, "x") for name in passed_over), ("shop.py", "last"))
-    assert told == ["shop.py"]
+    reported = await after(tree, *((name, "x") for name in passed_over), ("shop.py", "last"))
+    assert reported == ["shop.py"]
 
 
 async def test_links_that_lead_in_a_circle_are_not_followed(tree: Path) -> None:
     (tree / "shop_parts" / "loop").symlink_to(tree)
-    assert Sources([tree]).mark() == 3
+    assert Sources([tree]).remember() == 3
 
 
 async def test_saves_that_follow_each_other_are_one_change(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "QUIET_SECONDS", 0.3)
     watched = Sources([tree])
-    watched.mark()
+    watched.remember()
     change = asyncio.create_task(watched.changed())
     for number in range(10):
         (tree / f"part{number}.py").touch()
         await asyncio.sleep(0.02)
     assert len(await change) == 10
-    watched.mark()
+    watched.remember()
     again = asyncio.create_task(watched.changed())
     await asyncio.wait([again], timeout=0.2)
     assert not again.done()
     again.cancel()
 
 
-def test_the_package_of_an_app_is_watched_where_it_lies_without_running_it(
+def test_the_package_of_an_app_is_watched_where_it_is_without_running_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
@@ -105,6 +105,6 @@ def test_the_package_of_an_app_is_watched_where_it_lies_without_running_it(
 def test_looking_loads_no_code_of_the_app(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text("print('loaded')\n")
     script = "import pathlib; from windlass.worker.dev import Sources, places_of; "
-    script += "Sources(places_of('loud:app', pathlib.Path.cwd())).mark()"
+    script += "Sources(places_of('loud:app', pathlib.Path.cwd())).remember()"
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout == ""

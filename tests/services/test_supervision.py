@@ -214,7 +214,7 @@ async def test_leases_that_were_not_renewed_for_long_are_not_current(post: Post)
     ("code", "words"),
     [(None, "still running"), (0, "exit code 0"), (-9, "killed by SIGKILL"), (-35, "killed by signal 35")],
 )
-async def test_an_ending_is_told_in_words(post: Post, code: int | None, words: str) -> None:
+async def test_an_ending_is_described_in_words(post: Post, code: int | None, words: str) -> None:
     ended: Any = SimpleNamespace(pid=1, returncode=code)
     post.child.process = ended
     assert post.child.ending() == words

@@ -74,7 +74,7 @@ async def test_a_queue_that_cannot_be_written_to_holds_up_no_other(store: Store,
     assert desk.listener.names == ["StoreFailed", "StoreRecovered"]
 
 
-async def test_an_unexpected_error_is_told_and_tried_again(store: Store, desk: Enqueuer) -> None:
+async def test_an_unexpected_error_is_reported_and_tried_again(store: Store, desk: Enqueuer) -> None:
     desk.jobs.errors["near"] = [RuntimeError("the handler is closed")]
     id_ = await desk.add(store, "near")
     running = asyncio.create_task(desk.settler.run())
@@ -107,5 +107,5 @@ async def test_an_error_of_ours_that_does_not_pass_is_raised_in_the_end(
 
 async def _until(look: Any) -> None:
     async with asyncio.timeout(30):
-        while not look():  # noqa: ASYNC110 - the settler tells nobody of one outcome
+        while not look():  # noqa: ASYNC110 - the settler gives no signal for one outcome
             await asyncio.sleep(0.01)

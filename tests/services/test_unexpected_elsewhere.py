@@ -92,7 +92,7 @@ async def test_the_rules_from_before_are_kept(store: Store, monkeypatch: pytest.
     assert rules.retry("default") == before != Fixed(attempts=1)
 
 
-async def test_what_failing_claims_have_claimed_is_handed_back_though_every_claim_fails(
+async def test_what_failing_claims_have_claimed_is_requeued_though_every_claim_fails(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("windlass.worker.runner.claim_loop.MAX_POLL", 0.05)

@@ -63,7 +63,7 @@ async def test_paused_queues_do_not(store: Store) -> None:
     assert await is_empty(store, ["default"])
 
 
-async def test_one_in_line_whose_key_is_freed_between_the_looks_does(
+async def test_a_waiting_job_whose_key_is_freed_between_the_reads_does(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = await running(store, concurrency_key="k")
@@ -132,9 +132,9 @@ async def test_an_open_group_that_is_never_sealed_is_named_once(
     await until_empty(store, ["default"], heard.append)
     assert looks == 10
     assert heard == [GroupStaysOpen(flow=group)]
-    level, told = sentence(heard[0])
+    level, reported = sentence(heard[0])
     assert level == logging.WARNING
-    assert f"windlass flows cancel {group}" in told
+    assert f"windlass flows cancel {group}" in reported
 
 
 async def test_an_open_group_that_waits_for_a_moment_is_not_named(store: Store) -> None:

@@ -72,7 +72,7 @@ async def end(store: Store, number: int, **fields: Any) -> list[str]:
     return ids
 
 
-async def test_each_webhook_is_told_once_of_what_it_selects(store: Store, clock: ManualClock) -> None:
+async def test_each_webhook_is_delivered_once_what_it_selects(store: Store, clock: ManualClock) -> None:
     before = await put(store, Status.DEAD)
     clock.advance(SECOND)
     await add(store, "all")
@@ -156,7 +156,7 @@ async def test_the_next_coordinator_goes_on_a_minute_before_the_cursor(store: St
     assert read[0] == clock.wall() - SECOND - duty.LATE
 
 
-async def test_an_end_that_appears_late_is_told(
+async def test_an_end_that_appears_late_is_reported(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duty, "LATE_EVERY", 0.0)
@@ -178,7 +178,7 @@ async def test_an_end_that_appears_late_is_told(
     assert await deliveries(store) == {("ops", shown[0]): 1, ("ops", hidden[0]): 1}
 
 
-async def test_jobs_that_end_after_the_clock_was_set_back_are_told(store: Store, clock: ManualClock) -> None:
+async def test_jobs_that_end_after_the_clock_was_set_back_are_reported(store: Store, clock: ManualClock) -> None:
     await add(store)
     one = Webhooks(store)
     ids = await end(store, 3)
@@ -192,7 +192,7 @@ async def test_jobs_that_end_after_the_clock_was_set_back_are_told(store: Store,
     assert await one.run() == LOOK_SECONDS
 
 
-async def test_a_paused_webhook_is_told_after_it_is_resumed_and_holds_up_no_other(
+async def test_a_paused_webhook_is_delivered_after_it_is_resumed_and_holds_up_no_other(
     store: Store, clock: ManualClock
 ) -> None:
     await add(store, "first")
@@ -251,7 +251,9 @@ async def test_many_ends_and_coordinators_that_fail_anywhere_give_each_end_one_d
     assert await deliveries(store) == dict.fromkeys((("ops", id_) for id_ in ids), 1)
 
 
-async def test_a_runner_serves_deliveries_once_there_is_a_webhook_unless_it_was_told_its_queues(store: Store) -> None:
+async def test_a_runner_serves_deliveries_once_there_is_a_webhook_unless_it_was_given_its_queues(
+    store: Store,
+) -> None:
     every = QueueRetryRules(store, WorkerConfig(app="", concurrency=10), ["default"], Listener())
     some = QueueRetryRules(store, WorkerConfig(app="", queues={"mail": 2}), ["default"], Listener())
     served = []

@@ -56,7 +56,7 @@ def test_an_address_that_cannot_work_is_refused(url: str, problem: str) -> None:
         parse_address(url)
 
 
-def test_every_problem_of_an_address_is_told_at_once() -> None:
+def test_all_problems_of_an_address_are_listed_together() -> None:
     with pytest.raises(ConfigError) as refused:
         parse_address("sqlite://host/?durability=x&allow_network_fs=y&a=1&b=2")
     assert len(refused.value.problems) == 6

@@ -224,7 +224,7 @@ async def test_one_refusal_among_hand_ins_that_wait_together_is_its_own(opens: O
     assert await store.operator.get([hands[1][0].id]) == [None]
 
 
-async def test_what_one_of_a_group_did_before_it_failed_does_not_stand(opens: Open) -> None:
+async def test_what_one_of_a_group_did_before_it_failed_is_rolled_back(opens: Open) -> None:
     store = opens()
     blocker = await Blocker(store).started()
     half, good = new_job(), new_job()

@@ -61,7 +61,7 @@ def test_a_lock_that_another_holds_is_not_waited_for_when_trying(connection: Con
     other.close()
 
 
-def test_a_statement_that_takes_too_long_is_broken_off(connection: Connection) -> None:
+def test_a_statement_that_takes_too_long_is_cancelled(connection: Connection) -> None:
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with pytest.raises(DriverError) as broken:
         connection.with_time_limit(0.01, lambda: connection.rows(endless))
@@ -104,7 +104,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, driver: Driver, name: str) -> 
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
-async def test_text_that_is_not_utf8_is_mended(opens: Open, connects: Connect) -> None:
+async def test_text_that_is_not_utf8_is_replaced(opens: Open, connects: Connect) -> None:
     store = opens()
     id_ = await enqueue_one(store)
     other = connects()
@@ -133,9 +133,9 @@ def test_extended_codes_keep_their_kind(code: int | None, trouble: ErrorKind) ->
 
 @pytest.mark.parametrize("trouble", list(ErrorKind))
 def test_only_a_refusal_is_certain_after_a_commit_was_asked_for(trouble: ErrorKind) -> None:
-    told = to_store_error(DriverError("x", trouble), Path("jobs.db"), maybe_done=True)
-    assert told.maybe_done is (trouble not in (ErrorKind.BUSY, ErrorKind.FULL))
-    assert "jobs.db" in str(told)
+    reported = to_store_error(DriverError("x", trouble), Path("jobs.db"), maybe_done=True)
+    assert reported.maybe_done is (trouble not in (ErrorKind.BUSY, ErrorKind.FULL))
+    assert "jobs.db" in str(reported)
 
 
 def test_a_library_that_is_too_old_is_refused() -> None:

@@ -21,7 +21,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize("edit", EDITS)
-async def test_a_broken_schedule_is_in_nobodys_way_and_can_be_set_right(
+async def test_a_broken_schedule_holds_up_no_other_and_can_be_repaired(
     tmp_path: Path, clock: ManualClock, edit: str
 ) -> None:
     store = open_store(f"sqlite:///{tmp_path}/jobs.db?durability=relaxed", clock=clock)

@@ -42,7 +42,7 @@ app.close()
 
 
 @pytest.mark.parametrize("driver", ["apsw", "sqlite3"])
-def test_what_a_forked_child_hands_in_is_not_lost_when_its_parent_closes(tmp_path: Path, driver: str) -> None:
+def test_what_a_forked_child_enqueues_is_not_lost_when_its_parent_closes(tmp_path: Path, driver: str) -> None:
     address = f"sqlite:///{tmp_path}/jobs.db?driver={driver}"
     subprocess.run([sys.executable, "-c", FORKING, address], check=True, timeout=60)
     app = App(address)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.sqlite.conftest import Open
 from tests.sqlite.test_plans import SORT, TABLES, plan, statement
-from tests.support.lines import line_up, take
+from tests.support.key_queues import enqueue_with_key, take
 from tests.support.seed import completed, enqueue_one, new_job, open_lease, request
 from windlass.core.flow.rate import Rate
 from windlass.store.sqlite.db import Db
@@ -20,7 +20,7 @@ from windlass.store.sqlite.verbs.settle import settle
 BLOCKED, KEYS = 100_000, 1_000
 
 
-async def fill_lines(store: SqliteStore, blocked: int = BLOCKED, keys: int = KEYS) -> None:
+async def fill_key_queues(store: SqliteStore, blocked: int = BLOCKED, keys: int = KEYS) -> None:
     """Each key has a holder and waiting jobs; with statistics, so that plans are those of a store in use."""
 
     def work(db: Db) -> None:
@@ -68,14 +68,14 @@ async def test_a_look_at_keys_goes_by_their_two_indexes_and_sorts_nothing(
 ) -> None:
     store = opens()
     if filled:
-        await fill_lines(store, 2000, 20)
+        await fill_key_queues(store, 2000, 20)
     found = await plan(store, *statement(name))
     for index in ("windlass_jobs_waiting_for_key", "windlass_jobs_key_slot"):
         assert any(f"{index} (queue=? AND concurrency_key=?" in step for step in found), found
     assert not [step for step in found if SORT in step or step.startswith(TABLES)], found
 
 
-async def test_a_hundred_thousand_in_line_do_not_slow_the_claim_of_another_job(opens: Open) -> None:
+async def test_a_hundred_thousand_that_wait_for_keys_do_not_slow_the_claim_of_another_job(opens: Open) -> None:
     store = opens()
     await open_lease(store)
 
@@ -84,21 +84,21 @@ async def test_a_hundred_thousand_in_line_do_not_slow_the_claim_of_another_job(o
         return await steps(store, lambda db: claim(db, request(), ClaimMemory(db.clock)))
 
     before = await claiming()
-    await fill_lines(store)
+    await fill_key_queues(store)
     assert await claiming() <= before * 1.1
 
 
 async def test_nor_the_enqueue_of_another_job_with_or_without_a_key(opens: Open) -> None:
     store = opens()
 
-    async def handing_in(key: str | None) -> int:
+    async def enqueueing(key: str | None) -> int:
         return await steps(store, lambda db: enqueue(db, [new_job(concurrency_key=key)]))
 
-    await handing_in(None)  # makes the queue
-    before = [await handing_in(None), await handing_in("before")]
-    await fill_lines(store)
-    await handing_in("first")  # new statistics: statements are prepared again
-    after = [await handing_in(None), await handing_in("after")]
+    await enqueueing(None)  # makes the queue
+    before = [await enqueueing(None), await enqueueing("before")]
+    await fill_key_queues(store)
+    await enqueueing("first")  # new statistics: statements are prepared again
+    after = [await enqueueing(None), await enqueueing("after")]
     # One more: whether a job has an id as high as the new one is answered by the first of many, not by none.
     assert [later <= earlier + 10 for earlier, later in zip(before, after, strict=True)] == [True, True]
 
@@ -108,7 +108,7 @@ async def test_freeing_a_slot_takes_as_many_steps_however_many_wait(opens: Open,
     store = opens()
 
     async def settling(behind: int) -> int:
-        await line_up(store, limit + behind, f"{behind} behind", key_limit=limit)
+        await enqueue_with_key(store, limit + behind, f"{behind} behind", key_limit=limit)
         job = (await take(store, f"r{behind}"))[0]
         return await steps(store, lambda db: settle(db, [completed(job)]))
 
@@ -123,10 +123,10 @@ async def rated(store: SqliteStore) -> list[str]:
 async def test_a_queue_is_rated_from_the_moment_a_job_whose_key_has_a_rate_may_run(opens: Open) -> None:
     store = opens()
     await enqueue_one(store)
-    await line_up(store, 1, "held")
-    await line_up(store, 1, "held", key_rate=Rate(1, 1_000_000, 1))
+    await enqueue_with_key(store, 1, "held")
+    await enqueue_with_key(store, 1, "held", key_rate=Rate(1, 1_000_000, 1))
     assert await rated(store) == [], "it waits for its key"
-    await line_up(store, 1, "free", queue="other", key_rate=Rate(1, 1_000_000, 1))
+    await enqueue_with_key(store, 1, "free", queue="other", key_rate=Rate(1, 1_000_000, 1))
     assert await rated(store) == ["other"]
     await store.jobs.settle([completed(job) for job in await take(store)])
     assert await rated(store) == ["default", "other"]

@@ -58,9 +58,9 @@ async def test_with_one_library_the_lock_holds_and_the_job_is_kept(notes: Path) 
 
 
 async def test_the_second_library_is_refused_and_told_what_to_do(notes: Path) -> None:
-    (told,) = enqueue_jobs(notes, "guarded")
-    assert told.startswith(f"refused: {notes} is a Windlass store that is open in this process through apsw")
-    assert "?driver=sqlite3" in told
+    (reported,) = enqueue_jobs(notes, "guarded")
+    assert reported.startswith(f"refused: {notes} is a Windlass store that is open in this process through apsw")
+    assert "?driver=sqlite3" in reported
 
 
 @pytest.mark.parametrize("spelling", ["str", "bytes", "Path", "uri", "link"])
@@ -82,7 +82,7 @@ async def test_however_the_file_is_called_sqlite3_is_refused(path: Path, spellin
     await store.close()
 
 
-async def test_other_files_and_memory_are_nobodys_business(path: Path, tmp_path: Path) -> None:
+async def test_other_files_and_memory_are_ignored(path: Path, tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{path}?durability=relaxed")
     await enqueue_one(store)
     for name in (":memory:", "", tmp_path / "other.db"):
@@ -118,7 +118,7 @@ async def test_apsw_is_refused_while_other_code_has_the_file_open(path: Path) ->
     with pytest.raises(ConfigError):
         await store.operator.counts()
     connection.close()
-    assert await enqueue_one(store), "what is closed is in nobody's way"
+    assert await enqueue_one(store), "what is closed is harmless"
     await store.close()
 
 
@@ -190,17 +190,17 @@ CHILDREN = {
 @pytest.mark.parametrize("child", CHILDREN)
 def test_a_forked_child_that(path: Path, child: str) -> None:
     code = FORKS.replace("{child}", CHILDREN[child])
-    told = run(code, path)
-    assert (told.returncode, told.stderr) == (0, "")
+    reported = run(code, path)
+    assert (reported.returncode, reported.stderr) == (0, "")
 
 
 def test_a_forked_child_that_does_both_is_refused(path: Path) -> None:
     code = FORKS.replace("{child}", "work.enqueue(); sqlite3.connect(sys.argv[1])")
-    told = run(code, path)
-    assert "must not open it too" in told.stderr
+    reported = run(code, path)
+    assert "must not open it too" in reported.stderr
 
 
-async def test_a_descriptor_that_only_stands_for_the_name_is_no_other_library(notes: Path) -> None:
+async def test_a_descriptor_that_only_holds_the_name_is_no_other_library(notes: Path) -> None:
     descriptor = os.open(notes, os.O_PATH)
     store = open_store(f"sqlite:///{notes}")
     try:

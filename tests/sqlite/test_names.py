@@ -132,7 +132,7 @@ async def test_a_file_that_is_mounted_by_itself_is_refused_and_works_under_its_f
 
 
 @pytest.mark.parametrize("end", BESIDE)
-async def test_a_mount_on_what_lies_beside_the_file_is_refused(path: Path, driver: Driver, end: str) -> None:
+async def test_a_mount_on_a_file_beside_the_store_is_refused(path: Path, driver: Driver, end: str) -> None:
     await make(path, driver)
     elsewhere = path.with_name("elsewhere")
     elsewhere.mkdir() if end == "-live" else elsewhere.touch()
@@ -170,7 +170,7 @@ def linked(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "real/jobs.db", tmp_path / "link/jobs.db"
 
 
-async def test_what_lies_beside_the_file_is_beside_the_file_that_a_link_leads_to(
+async def test_files_beside_the_store_are_beside_the_file_that_a_link_leads_to(
     linked: tuple[Path, Path], driver: Driver
 ) -> None:
     real, link = linked

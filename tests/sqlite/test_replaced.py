@@ -31,7 +31,7 @@ async def test_a_write_during_which_the_file_is_deleted_is_in_doubt(opens: Open,
     with pytest.raises(StoreUnavailable, match="was deleted or replaced during a write") as caught:
         await store._threads.write(work, None)
     assert caught.value.maybe_done
-    # Whoever tries again means the new file.
+    # A second try means the new file.
     id_ = await enqueue_one(store)
     assert await status_of(store, id_) is Status.PENDING
 

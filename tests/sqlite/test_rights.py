@@ -79,12 +79,12 @@ def test_locks_follow_the_rights_of_the_database_when_those_change(path: Path) -
 
 
 @pytest.mark.parametrize("ending", ["", "-turn", "-writers"])
-def test_a_user_who_may_not_use_a_file_is_told_whose_it_is(path: Path, ending: str) -> None:
+def test_a_user_who_may_not_use_a_file_gets_the_name_of_its_owner(path: Path, ending: str) -> None:
     file = Path(f"{path}{ending}")
     file.chmod(0o000)
     owner = file.stat().st_uid
-    told = without_privileges(lambda: use(path))
-    assert set(told) == {
+    reported = without_privileges(lambda: use(path))
+    assert set(reported) == {
         f"{file} may not be {'written' if not ending else 'opened'} by this user: it belongs to user {owner} with "
         f"mode 0, this is user {owner}"
     }
@@ -111,8 +111,10 @@ def test_a_worker_does_not_wait_for_rights(path: Path) -> None:
 
 def test_a_folder_that_may_not_be_written_is_named(path: Path) -> None:
     path.parent.chmod(0o555)
-    told = without_privileges(lambda: use(path))
-    assert {each.partition(":")[0] for each in told} == {f"the folder {path.parent} may not be written by this user"}
+    reported = without_privileges(lambda: use(path))
+    assert {each.partition(":")[0] for each in reported} == {
+        f"the folder {path.parent} may not be written by this user"
+    }
 
 
 def test_a_file_of_locks_that_cannot_be_removed_stops_nothing(path: Path) -> None:

@@ -73,10 +73,10 @@ def test_a_lock_that_may_not_be_read_stops_no_rescue(path: Path) -> None:
     (live / "r1").touch(mode=0o600)
     assert as_nobody(path, "print(liveness_locks.alive('r1')); liveness_locks.clear('r1')") == "None"
     code = "try: liveness_locks.take('r2')\nexcept StoreUnavailable as error: print(error)"
-    told = (
+    reported = (
         f"{live}/r2.new may not be created by this user in {live}: it belongs to user 0 with mode 755, this is user "
     )
-    assert as_nobody(path, code) == told + str(NOBODY)
+    assert as_nobody(path, code) == reported + str(NOBODY)
 
 
 def test_the_write_locks_have_the_rights_of_the_database(path: Path) -> None:
@@ -107,17 +107,17 @@ def shared(tmp_path: Path) -> Iterator[Path]:
 
 def test_two_users_of_a_group_share_a_store(shared: Path) -> None:
     def works(user: int) -> list[str]:
-        told: list[str] = as_user(user, lambda: use(shared), umask=0o077, groups=(GROUP,))
-        return told
+        reported: list[str] = as_user(user, lambda: use(shared), umask=0o077, groups=(GROUP,))
+        return reported
 
     assert works(ANNA) == [""] * 3
     shared.chmod(0o660)
     (problem,) = set(works(BORIS))
-    told = (
+    reported = (
         f"{shared}-turn may not be opened by this user: it belongs to user {ANNA} with mode 600, this is user {BORIS}"
     )
-    assert problem == told
-    # Whoever made the locks opens them again, after a restart say, and from then on both may.
+    assert problem == reported
+    # The user that made the locks opens them again, after a restart say, and from then on both may.
     assert works(ANNA) == works(BORIS) == works(ANNA) == [""] * 3
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tests.support.lines import drain, take
+from tests.support.key_queues import drain, take
 from tests.support.seed import look, new_job, settle
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import parent_ended_reason, parent_results

@@ -15,7 +15,7 @@ Places = dict[str, set[Any]]
 
 
 class Books:
-    """One queue, as it lies there."""
+    """One queue as it is stored."""
 
     def __init__(self, store: RedisStore, queue: str) -> None:
         server = store._access.server
@@ -110,10 +110,10 @@ def _add_waiting(places: Places, r: Record, fair: bool) -> None:
             places["ready"].add(struct.pack(">I", r.type) + place + id_)
             if fair:
                 tenant = (r.fields.tenant or "").encode()
-                lane = (
+                prefix = (
                     struct.pack(">H", r.sort_priority + LEVEL) + tenant + b"\0" + struct.pack(">IQ", r.type, r.rank)
                 )
-                places["tenant_queues"].add(lane + id_)
+                places["tenant_queues"].add(prefix + id_)
         case Letter.SCHEDULED | Letter.FAILED | Letter.THROTTLED:
             places["due"].add((id_, float(r.run_at)))
             if r.letter == Letter.THROTTLED:

@@ -106,7 +106,7 @@ def snoozed(job: Claimed, seconds: float = 5) -> Settlement:
     return _decided(job, Raised(Snooze(seconds), JobError("Snooze", "")))
 
 
-def handed_back(job: Claimed) -> Settlement:
+def requeued(job: Claimed) -> Settlement:
     return _decided(job, Requeued())
 
 
@@ -127,7 +127,7 @@ ENDINGS: dict[str, Ending] = {
     "dead": dead,
     "cancelled": cancelled,
     "snoozed": snoozed,
-    "requeued": handed_back,
+    "requeued": requeued,
 }
 """Every outcome that a runner can report."""
 

@@ -107,8 +107,8 @@ def _migrated(url: str) -> None:
         await store.migrate()
         await store.close()
 
-    with ThreadPoolExecutor() as aside:  # a test may have a loop running here
-        aside.submit(asyncio.run, migrate()).result()
+    with ThreadPoolExecutor() as pool:  # a test may have a loop running here
+        pool.submit(asyncio.run, migrate()).result()
 
 
 STORES: dict[str, Kind] = {

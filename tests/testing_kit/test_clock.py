@@ -11,7 +11,7 @@ from windlass.testing import ManualClock, run_all
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-def test_it_begins_now_and_stands_still() -> None:
+def test_it_begins_now_and_does_not_move() -> None:
     before = datetime.now(UTC)
     clock = ManualClock()
     assert before - timedelta(milliseconds=1) <= clock.now <= datetime.now(UTC)

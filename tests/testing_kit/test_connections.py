@@ -281,9 +281,9 @@ with transaction.atomic(), TestCase.captureOnCommitCallbacks(execute=True):
 
 def test_django_decides_by_on_commit() -> None:
     pytest.importorskip("django")
-    told = subprocess.run([sys.executable, "-c", DJANGO], capture_output=True, text=True, timeout=60, check=False)
-    assert told.stderr == ""
-    assert told.stdout.splitlines() == [
+    reported = subprocess.run([sys.executable, "-c", DJANGO], capture_output=True, text=True, timeout=60, check=False)
+    assert reported.stderr == ""
+    assert reported.stdout.splitlines() == [
         "[]",
         "False",
         "[1, 3, 5]",

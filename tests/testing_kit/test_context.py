@@ -58,7 +58,7 @@ async def test_an_async_handler_is_awaited_and_its_children_go_to_the_app() -> N
         ctx.enqueue(child, 3)
 
 
-def test_a_plain_handler_enqueues_where_it_is_told() -> None:
+def test_a_plain_handler_enqueues_to_the_queue_that_it_names() -> None:
     other = App.testing()
     ctx = context(other)
     ctx.enqueue(child.job(5))

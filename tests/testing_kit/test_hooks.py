@@ -9,7 +9,7 @@ from windlass.testing import arun_all, run_all
 
 
 @pytest.fixture
-def told(app: App) -> list[str]:
+def reported(app: App) -> list[str]:
     """What happens, in order, in an app with every kind of hook."""
     seen: list[str] = []
 
@@ -35,29 +35,29 @@ def told(app: App) -> list[str]:
     return seen
 
 
-def test_hooks_and_middleware_go_round_a_run(app: App, told: list[str]) -> None:
+def test_hooks_and_middleware_go_round_a_run(app: App, reported: list[str]) -> None:
     @app.task
     def greet(ctx: Context, name: str) -> None:
-        told.append(f"{ctx.state.greeting} {name} {current_job().type}")
+        reported.append(f"{ctx.state.greeting} {name} {current_job().type}")
 
     greet.enqueue("ann")
     assert len(run_all(app).completed) == 1
-    assert told == ["start", "before", "hello ann greet", "after", "stop hello"]
+    assert reported == ["start", "before", "hello ann greet", "after", "stop hello"]
     with pytest.raises(AttributeError):
         _ = app.state.greeting
 
 
-async def test_so_they_do_in_asynchronous_tests(app: App, told: list[str]) -> None:
+async def test_so_they_do_in_asynchronous_tests(app: App, reported: list[str]) -> None:
     @app.task(max_attempts=1)
     async def fail() -> None:
         raise ValueError("no")
 
     await fail.aenqueue()
     assert len((await arun_all(app)).dead) == 1
-    assert told == ["start", "before", "dead fail", "stop hello"]
+    assert reported == ["start", "before", "dead fail", "stop hello"]
 
 
-def test_a_run_that_raises_is_stopped_in_order_too(app: App, told: list[str]) -> None:
+def test_a_run_that_raises_is_stopped_in_order_too(app: App, reported: list[str]) -> None:
     @app.task
     def fail() -> None:
         raise ValueError("no")
@@ -65,7 +65,7 @@ def test_a_run_that_raises_is_stopped_in_order_too(app: App, told: list[str]) ->
     fail.enqueue()
     with pytest.raises(ValueError, match="no"):
         run_all(app, raise_errors=True)
-    assert told[-1] == "stop hello"
+    assert reported[-1] == "stop hello"
 
 
 def test_a_start_hook_that_fails_is_seen_and_nothing_runs(app: App) -> None:

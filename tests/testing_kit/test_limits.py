@@ -15,7 +15,7 @@ def app() -> App:
     return made
 
 
-def test_a_rate_is_kept_while_time_stands_still(app: App) -> None:
+def test_a_rate_is_kept_while_time_is_stopped(app: App) -> None:
     task = app.task(type="t", queue="slow")(nothing)
     app.enqueue_many([task.job() for _ in range(3)])
     assert run_all(app).attempts == 1

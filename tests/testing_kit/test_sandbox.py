@@ -96,16 +96,16 @@ def test_no_thread_of_a_sandbox_outlives_it(real: App) -> None:
     @real.task
     def work() -> None: ...
 
-    before = lanes()
+    before = db_threads()
     for _ in range(5):
         with sandbox(real) as box:
             work.enqueue()
             box.run_all()
-            assert len(lanes()) == len(before) + 1
-    assert lanes() == before
+            assert len(db_threads()) == len(before) + 1
+    assert db_threads() == before
 
 
-def lanes() -> list[threading.Thread]:
+def db_threads() -> list[threading.Thread]:
     """The threads of stores that are open in this process."""
     return [each for each in threading.enumerate() if each.name.startswith(("windlass-writer", "windlass-reader"))]
 

@@ -19,7 +19,7 @@ def _keyed(*ids: str, **terms: Any) -> list[Any]:
     return [new_job(id=id_, concurrency_key="k", **terms) for id_ in ids]
 
 
-async def _one_runs_and_one_is_in_line(store: Store) -> None:
+async def _one_runs_and_one_waits(store: Store) -> None:
     await store.jobs.enqueue(_keyed(*JOBS[:2]))
     await open_lease(store)
     await store.jobs.claim(request(claim=1))
@@ -115,15 +115,15 @@ FLOW = [
     ),
     Scene(
         verb="settle",
-        name="settle, and the next in line goes on",
-        before=_one_runs_and_one_is_in_line,
+        name="settle, and the next job of the key goes on",
+        before=_one_runs_and_one_waits,
         act=lambda store: store.jobs.settle([_ended(Status.COMPLETED, result="1")]),
         again=lambda first, second: second == ["already"],
     ),
     Scene(
         verb="settle",
         name="settle, failed under a key",
-        before=_one_runs_and_one_is_in_line,
+        before=_one_runs_and_one_waits,
         act=lambda store: store.jobs.settle([_FAILED]),
         again=lambda first, second: second == ["already"],
     ),
@@ -136,15 +136,15 @@ FLOW = [
     ),
     Scene(
         verb="cancel",
-        name="cancel, in line",
-        before=_one_runs_and_one_is_in_line,
+        name="cancel, waiting for its key",
+        before=_one_runs_and_one_waits,
         act=lambda store: store.operator.cancel(JOBS[1:2], "unwanted"),
     ),
-    Scene(verb="end", name="end, under a key", before=_one_runs_and_one_is_in_line, act=lambda s: s.leases.end(_END)),
+    Scene(verb="end", name="end, under a key", before=_one_runs_and_one_waits, act=lambda s: s.leases.end(_END)),
     Scene(
         verb="rescue",
         name="rescue, under a key",
-        before=_one_runs_and_one_is_in_line,
+        before=_one_runs_and_one_waits,
         lapsed=True,
         later=lambda clock: clock.advance(2 * LEASE),
         act=lambda store: store.leases.rescue(10),

@@ -12,7 +12,7 @@ from tests.support.ended import until_ended
 from tests.support.inside import Sqlite
 from tests.support.processes import Process, children, freeze, let_pass, signal_all, until
 from tests.torture.faults.choice import Kind, Weighted, choose, in_order
-from tests.torture.rules import MOST, QUEUES, halt, lay_down, turn_down
+from tests.torture.rules import MAX_RUNNING, QUEUES, halt, lay_down, turn_down
 from tests.torture.yard import Yard
 from windlass import WindlassError
 
@@ -201,7 +201,7 @@ class Nemesis:
     def _turn_down(self, place: int) -> None:
         """Nor is this: a queue may run fewer at once, or as many as before."""
         with suppress(WindlassError):
-            turn_down(self.yard, self.dice.randint(1, MOST))
+            turn_down(self.yard, self.dice.randint(1, MAX_RUNNING))
 
 
 class RemoteNemesis(Nemesis):

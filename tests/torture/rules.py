@@ -15,7 +15,7 @@ from windlass.store.open import open_store
 FEW, SLOW, SHARED = "few", "slow", "shared"
 QUEUES = (FEW, SLOW, SHARED, "long", "default")
 """Those with rules first: they must not live on what the others leave."""
-MOST = 3
+MAX_RUNNING = 3
 RATE = "10/s burst 5"
 WEIGHTS = {"big": 2.0}
 SCHEDULES: dict[str, tuple[NewJob, dict[str, Any]]] = {
@@ -32,11 +32,11 @@ CLAIMERS = 4
 
 def lay_down(yard: Yard) -> None:
     """Tell the store, and the checker."""
-    asyncio.run(_change(yard, FEW, QueueSettings(max_concurrency=MOST)))
+    asyncio.run(_change(yard, FEW, QueueSettings(max_concurrency=MAX_RUNNING)))
     asyncio.run(_change(yard, SLOW, QueueSettings(rate_limit=parse_rate(RATE, "rate_limit"))))
     asyncio.run(_change(yard, SHARED, QueueSettings(fair=True, weights=WEIGHTS)))
     asyncio.run(_plan(yard))
-    yard.history.write("rules", queue=FEW, max_concurrency=MOST)
+    yard.history.write("rules", queue=FEW, max_concurrency=MAX_RUNNING)
     yard.history.write("rules", queue=SLOW, rate=RATE)
     yard.history.write("rules", queue=SHARED, fair=True, weights=WEIGHTS, claimers=CLAIMERS)
 
@@ -47,12 +47,12 @@ async def _plan(yard: Yard) -> None:
         for name, (job, options) in SCHEDULES.items():
             made = await store.schedules.add(name, settings(job, every=1, **options))
             assert made is not None
-            yard.history.write("schedule", name=name, **told(made))
+            yard.history.write("schedule", name=name, **reported(made))
     finally:
         await store.close()
 
 
-def told(schedule: Schedule) -> dict[str, Any]:
+def reported(schedule: Schedule) -> dict[str, Any]:
     """What the checker wants to know of a new one."""
     rules, following = schedule.rules, schedule.next_at
     assert following is not None
@@ -80,8 +80,8 @@ async def _halt(yard: Yard) -> None:
         for each in await store.schedules.list():
             assert each.next_at is not None
             facts = {"next_at": to_micros(each.next_at), "missed": each.missed, "skipped": each.skipped}
-            # Paused, it may be at a tick that has come: nobody has to see to that.
-            yard.history.write("stands", name=each.name, now=0, **facts)
+            # Paused, it may be at a tick that has come: no coordinator has to fire it.
+            yard.history.write("final", name=each.name, now=0, **facts)
     finally:
         await store.close()
 
@@ -94,7 +94,7 @@ def touched(jobs: list[dict[str, Any]]) -> dict[str, int]:
         "strict": sum(1 for job in ran if job["key_strict"]),
         "rated": sum(1 for job in ran if job["key_rate"]),
         "links": sum(1 for job in ran if job["parents"]),
-        "called off": sum(1 for job in jobs if parent_in_reason(job["reason"])),
+        "cancelled": sum(1 for job in jobs if parent_in_reason(job["reason"])),
         **{f"ticks of {name}": sum(1 for job in ran if job["schedule"] == name) for name in SCHEDULES},
         **{queue: sum(1 for job in ran if job["queue"] == queue) for queue in (FEW, SLOW, SHARED)},
     }

@@ -63,7 +63,7 @@ class ServerNemesis(RemoteNemesis):
             self._server.address.execute(f"ALTER ROLE {self._role} SET statement_timeout = '{SHORT}'")
             self._kill_connections(place)
             let_pass(self.dice.uniform(0.5, 2))
-            # Said by somebody whom it does not hit.
+            # Recorded by a process that it does not hit.
             with self._server.address.connect() as peace:
                 peace.execute("SET statement_timeout = 0")
                 peace.execute(f"ALTER ROLE {self._role} RESET statement_timeout".encode())

@@ -165,7 +165,7 @@ def a_completed_job_is_dead(tale: Tale) -> None:
     tale.keep("b", status="dead")
 
 
-def a_newcomer_is_claimed_before_its_turn(tale: Tale) -> None:
+def a_new_job_is_claimed_before_its_turn(tale: Tale) -> None:
     tale.enqueue("a")
     tale.enqueue("b")
     tale.run("b")
@@ -271,7 +271,7 @@ BAD: list[tuple[str, Callable[[Tale], None]]] = [
     ("I7", a_finished_job_begins_again),
     ("I7", a_running_job_becomes_blocked),
     ("I7", a_completed_job_is_dead),
-    ("I8", a_newcomer_is_claimed_before_its_turn),
+    ("I8", a_new_job_is_claimed_before_its_turn),
     ("I9", two_jobs_hold_one_key),
     ("I9", the_loser_of_a_key_runs),
     ("I9", a_caller_is_told_of_an_unknown_winner),

@@ -32,8 +32,14 @@ class Chain(Tale):
         self.complete(job, attempt, answer)
 
     def complete(self, job: str, attempt: int = 1, answer: str = "settled") -> None:
-        told = {"job": job, "attempt": attempt, "status": "completed", "outcome": "completed", "result": f"of {job}"}
-        self.call("settle", {"jobs": [told]}, {"answers": [answer]})
+        reported = {
+            "job": job,
+            "attempt": attempt,
+            "status": "completed",
+            "outcome": "completed",
+            "result": f"of {job}",
+        }
+        self.call("settle", {"jobs": [reported]}, {"answers": [answer]})
         if answer == "settled":
             self.keep(job, status="completed", reason=None)
 
@@ -98,8 +104,8 @@ def a_completion_whose_answer_was_lost_let_the_child_go_on(chain: Chain) -> None
     chain.claim("a")
     chain.start("a")
     chain.end("a")
-    told = {"job": "a", "attempt": 1, "status": "completed", "outcome": "completed", "result": "of a"}
-    chain.ask("settle", jobs=[told])
+    reported = {"job": "a", "attempt": 1, "status": "completed", "outcome": "completed", "result": "of a"}
+    chain.ask("settle", jobs=[reported])
     chain.keep("a", status="completed")
     chain.work("b", given={"a": "of a"})
 
@@ -161,7 +167,7 @@ def a_child_runs_though_its_parent_died(chain: Chain) -> None:
     chain.work("b", given={"a": "of a"})
 
 
-def a_child_is_let_in_though_its_parent_died(chain: Chain) -> None:
+def a_child_is_released_though_its_parent_died(chain: Chain) -> None:
     chain.chain("a", "b")
     chain.fail("a")
     chain.keep("b", status="pending", reason=None)
@@ -217,13 +223,13 @@ def a_child_of_two_waits_though_one_of_them_died(chain: Chain) -> None:
     chain.fail("a")
 
 
-def a_child_stays_called_off_though_its_parent_was_retried_and_completed(chain: Chain) -> None:
+def a_child_stays_cancelled_though_its_parent_was_retried_and_completed(chain: Chain) -> None:
     a_link_dies_and_takes_the_rest_with_it(chain)
     chain.call("retry", {"jobs": ["a"]}, {"done": [True]}, PRODUCER)
     chain.work("a", 2)
 
 
-def a_child_is_called_off_because_of_a_stranger(chain: Chain) -> None:
+def a_child_is_cancelled_because_of_a_stranger(chain: Chain) -> None:
     chain.chain("a", "b")
     chain.link("stranger")
     chain.fail("stranger")
@@ -241,7 +247,7 @@ BAD: list[Callable[[Chain], None]] = [
     a_child_is_claimed_before_its_parent_completed,
     a_child_of_two_goes_on_after_the_first,
     a_child_runs_though_its_parent_died,
-    a_child_is_let_in_though_its_parent_died,
+    a_child_is_released_though_its_parent_died,
     a_child_goes_on_by_a_completion_that_was_stale,
     a_child_gets_no_result,
     a_child_gets_the_result_of_another,
@@ -249,8 +255,8 @@ BAD: list[Callable[[Chain], None]] = [
     a_child_waits_though_its_parent_completed,
     a_child_waits_though_its_parent_died,
     a_child_of_two_waits_though_one_of_them_died,
-    a_child_stays_called_off_though_its_parent_was_retried_and_completed,
-    a_child_is_called_off_because_of_a_stranger,
+    a_child_stays_cancelled_though_its_parent_was_retried_and_completed,
+    a_child_is_cancelled_because_of_a_stranger,
     a_child_has_lost_a_parent,
 ]
 

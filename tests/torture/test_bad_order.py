@@ -15,7 +15,7 @@ def a_cut_claim_hides_jobs_where_nothing_is_passed_over(tale: Tale) -> None:
     tale.run("a")
 
 
-def a_claim_is_cut_after_a_newcomer_was_claimed(tale: Tale) -> None:
+def a_claim_is_cut_after_a_new_job_was_claimed(tale: Tale) -> None:
     tale.say("skips_locked")
     tale.enqueue("a")
     tale.enqueue("b")
@@ -64,7 +64,7 @@ def what_a_cut_claim_had_locked_is_not_found_in_time(tale: Tale) -> None:
 
 BAD: list[Callable[[Tale], None]] = [
     a_cut_claim_hides_jobs_where_nothing_is_passed_over,
-    a_claim_is_cut_after_a_newcomer_was_claimed,
+    a_claim_is_cut_after_a_new_job_was_claimed,
     a_job_that_was_stored_after_a_claim_was_cut_is_overtaken,
     a_claim_of_another_queue_is_cut,
     more_jobs_are_overtaken_than_a_cut_claim_had_asked_for,

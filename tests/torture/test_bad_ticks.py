@@ -21,7 +21,7 @@ def micros(minute: float) -> int:
 class Clockwork(Tale):
     """Ticks by their number: the tick 1 is a minute after the beginning."""
 
-    def told(self, name: str = "s", **rules: Any) -> None:
+    def declared(self, name: str = "s", **rules: Any) -> None:
         facts = {"every": 60 * SECOND, "catch_up": "one", "anchor": micros(0), "next_at": micros(1)}
         self.say("schedule", name=name, **{**facts, **rules})
 
@@ -54,8 +54,8 @@ class Clockwork(Tale):
             at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros(tick))
             self.keep(self.job(tick, name), status="pending", schedule=name, tick=at.isoformat())
 
-    def stands(self, following: int, now: float, missed: int = 0, skipped: int = 0) -> None:
-        self.say("stands", name="s", next_at=micros(following), now=micros(now), missed=missed, skipped=skipped)
+    def final(self, following: int, now: float, missed: int = 0, skipped: int = 0) -> None:
+        self.say("final", name="s", next_at=micros(following), now=micros(now), missed=missed, skipped=skipped)
 
     def job(self, tick: int, name: str = "s") -> str:
         return tick_id(name, micros(tick))
@@ -65,69 +65,69 @@ class Clockwork(Tale):
 
 
 def a_tick_after_the_other(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.fire([2], 2, 3, 2.01)
-    works.stands(3, 2.5)
+    works.final(3, 2.5)
 
 
 def two_saw_the_same_and_one_did_it(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.fire([1], 1, 2, 1.01, pid=OTHER, done=False)
     works.fire([2], 2, 3, 2.01, pid=OTHER)
 
 
 def a_firing_without_an_answer_was_done(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.want([1], 1, 2, 1.01)
     works.store(1)
     works.fire([2], 2, 3, 2.01, pid=OTHER)
-    works.stands(3, 2.5)
+    works.final(3, 2.5)
 
 
 def a_firing_without_an_answer_was_not_done(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.want([1], 1, 2, 1.01)
     works.fire([1], 1, 2, 1.05, pid=OTHER)
-    works.stands(2, 1.5)
+    works.final(2, 1.5)
 
 
 def a_firing_without_an_answer_is_finished_by_another(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.want([1], 1, 2, 1.01)
     call = works.want([1, 2], 1, 3, 2.01, pid=OTHER)
     works.say("fire", OTHER, step="ok", call=call, fired=[{"done": True, "jobs": [works.job(1)], "skipped": 0}])
     works.store(1)
     works.fire([2], 2, 3, 2.05)
-    works.stands(3, 2.5)
+    works.final(3, 2.5)
 
 
 def after_an_outage_one_is_made_up_for(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.fire([9], 2, 10, 9.5)
-    works.stands(10, 9.6, missed=7)
+    works.final(10, 9.6, missed=7)
 
 
 def after_an_outage_all_are_made_up_for(works: Clockwork) -> None:
-    works.told(catch_up="all")
+    works.declared(catch_up="all")
     works.fire([1, 2, 3, 4], 1, 5, 4.5)
-    works.stands(5, 4.6)
+    works.final(5, 4.6)
 
 
 def after_an_outage_none_is_made_up_for(works: Clockwork) -> None:
-    works.told(catch_up="none")
+    works.declared(catch_up="none")
     works.fire([], 1, 5, 4.5)
     works.fire([5], 5, 6, 5.01)
-    works.stands(6, 5.5, missed=4)
+    works.final(6, 5.5, missed=4)
 
 
 def without_overlap_one_is_skipped(works: Clockwork) -> None:
-    works.told(overlap=False)
+    works.declared(overlap=False)
     works.fire([1], 1, 2, 1.01)
     works.fire([2], 2, 3, 2.01, skipped=1)
-    works.stands(3, 2.5, skipped=1)
+    works.final(3, 2.5, skipped=1)
 
 
 GOOD: list[Callable[[Clockwork], None]] = [
@@ -147,7 +147,7 @@ GOOD: list[Callable[[Clockwork], None]] = [
 
 
 def a_tick_is_fired_twice(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.fire([1], 1, 2, 1.01, pid=OTHER)
 
@@ -158,94 +158,94 @@ def a_tick_has_two_jobs(works: Clockwork) -> None:
 
 
 def a_job_has_the_id_of_another_tick(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.store(2)
     works.keep(works.job(1), tick=works.jobs.pop(works.job(2))["tick"])
 
 
 def a_job_is_of_no_tick(works: Clockwork) -> None:
-    works.told(every=3600 * SECOND)
+    works.declared(every=3600 * SECOND)
     works.store(7)
 
 
 def a_schedule_goes_back(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.fire([2], 2, 3, 2.01)
     works.fire([2], 2, 3, 2.05)
 
 
 def a_tick_is_left_out(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01)
     works.fire([3], 3, 4, 3.01)
 
 
 def a_tick_is_passed_over_that_was_not_late(works: Clockwork) -> None:
-    works.told(catch_up="none")
+    works.declared(catch_up="none")
     works.fire([], 1, 2, 1.01)
 
 
 def a_tick_is_passed_over_and_nothing_is_recorded(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([9], 1, 10, 9.5, missed=0)
 
 
 def all_were_to_be_made_up_for_and_one_was(works: Clockwork) -> None:
-    works.told(catch_up="all")
+    works.declared(catch_up="all")
     works.fire([9], 1, 10, 9.5)
 
 
 def one_was_to_be_made_up_for_and_none_was(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([], 1, 10, 9.5)
 
 
 def one_was_to_be_made_up_for_and_all_were(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1, 2, 3], 1, 4, 3.5)
 
 
 def none_was_to_be_made_up_for_and_one_was(works: Clockwork) -> None:
-    works.told(catch_up="none")
+    works.declared(catch_up="none")
     works.fire([9], 1, 10, 9.5)
 
 
 def another_one_was_made_up_for_than_the_last(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([4], 1, 10, 9.5)
 
 
 def a_tick_runs_before_its_time(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 0.5)
 
 
 def a_schedule_goes_on_without_the_job_of_its_tick(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.want([1], 1, 2, 1.01)
     works.fire([2], 2, 3, 2.01, pid=OTHER)
 
 
 def a_tick_is_skipped_though_its_jobs_may_overlap(works: Clockwork) -> None:
-    works.told()
+    works.declared()
     works.fire([1], 1, 2, 1.01, skipped=1)
 
 
 def a_tick_is_due_and_nothing_fires_it(works: Clockwork) -> None:
     a_tick_after_the_other(works)
-    works.stands(3, 3.5)
+    works.final(3, 3.5)
 
 
 def a_schedule_is_elsewhere_than_it_was_led(works: Clockwork) -> None:
     a_tick_after_the_other(works)
-    works.stands(4, 2.5)
+    works.final(4, 2.5)
 
 
 def a_missed_tick_is_not_counted(works: Clockwork) -> None:
     after_an_outage_one_is_made_up_for(works)
-    works.stands(10, 9.6)
+    works.final(10, 9.6)
 
 
 BAD: list[Callable[[Clockwork], None]] = [

@@ -75,8 +75,8 @@ class Tale:
     def settle(
         self, job: str, attempt: int = 1, status: str = "completed", answer: str = "settled", pid: int = RUNNER
     ) -> None:
-        told = {"job": job, "attempt": attempt, "status": status, "outcome": status}
-        self.call("settle", {"jobs": [told]}, {"answers": [answer]}, pid)
+        reported = {"job": job, "attempt": attempt, "status": status, "outcome": status}
+        self.call("settle", {"jobs": [reported]}, {"answers": [answer]}, pid)
         if answer == "settled":
             self.keep(job, status=status)
 

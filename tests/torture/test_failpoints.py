@@ -105,7 +105,7 @@ async def test_a_lost_reply_leaves_all_or_nothing_and_says_that_it_does_not_know
     for fault in ("before_commit=cut", "after_commit=cut", "after_commit=raise"):
         path = twin.stage(tmp_path / f"{fault}.db")
         error = await _failed(twin, path, fault, monkeypatch)
-        # What makes the schema is no call of anybody's: the call that came with it was not begun.
+        # What makes the schema is no call of a verb: the call that came with it was not begun.
         assert error.maybe_done is (twin.scene.verb != "migrate")
         await twin.check(path, done=fault.startswith("after_commit"))
 

@@ -34,7 +34,7 @@ async def test_a_coordinator_that_is_killed_at_the_commit_leaves_no_half_of_a_ti
     store = open_store(address, clock=clock)
     await add(store)
     tick = moment(await find(store))
-    killed = subprocess.run(  # noqa: ASYNC221 - nobody else is on this loop
+    killed = subprocess.run(  # noqa: ASYNC221 - no other task is on this loop
         [sys.executable, "-c", COORDINATOR, address, to_datetime(tick).isoformat()],
         env={**os.environ, "WINDLASS_FAILPOINTS": f"fire.{side}=kill"},
         capture_output=True,

@@ -102,4 +102,4 @@ def check_effects(path: Path, attempts: dict[str, int]) -> None:
     assert {(job, number) for job, _, number in effects} == {(id_, place) for place, id_ in enumerate(ids)}
     places = [number for _, _, number in effects]
     assert places == sorted(places), "a link ran after one that comes behind it"
-    assert len(effects) <= LINKS + 2 * KILLS, "only what ran when somebody was killed ran again"
+    assert len(effects) <= LINKS + 2 * KILLS, "only what ran when a process was killed ran again"

@@ -15,7 +15,7 @@ from tests.support.checker import Report, audit, read
 from tests.support.inside import inside
 from tests.support.processes import Process, Processes, freeze, let_pass, signal_all, until
 from tests.support.seed import new_job
-from tests.torture.rules import told
+from tests.torture.rules import reported
 from tests.torture.shared_clock import SharedClock
 from windlass import WindlassError
 from windlass.core.moments import SECOND, Micros, to_micros
@@ -74,7 +74,7 @@ class Timetable:
         for name, options in SCHEDULES.items():
             made = await store.schedules.add(name, settings(new_job(type=name), **options))
             assert made is not None
-            self._history.write("schedule", name=name, **told(made))
+            self._history.write("schedule", name=name, **reported(made))
 
     def torment(self, seconds: float) -> None:
         """One after the other is paused, killed or misled; between, both are there."""
@@ -102,7 +102,7 @@ class Timetable:
         self.processes.end()
         for each in self._ask(lambda store: store.schedules.list()):
             facts = {"next_at": _next(each), "missed": each.missed, "skipped": each.skipped}
-            self._history.write("stands", name=each.name, now=self.clock.wall(), **facts)
+            self._history.write("final", name=each.name, now=self.clock.wall(), **facts)
         dump = self._ask(_dump)
         counts = {str(s): n for s, n in self._ask(lambda store: store.operator.counts()).totals.items()}
         return audit(read(self._histories), dump, counts)

@@ -71,7 +71,7 @@ async def a_call_runs_the_plain_function() -> None:
     assert_type(await welcome(42, lang="de"), str)
 
 
-async def handing_in_keeps_the_parameters() -> None:
+async def enqueue_keeps_the_parameters() -> None:
     assert_type(welcome.enqueue(42, lang="de"), Handle[str])
     assert_type(await welcome.aenqueue(42), Handle[str])
     assert_type(resize.enqueue("a", path="b", width=3), Handle[list[str]])
@@ -342,7 +342,7 @@ def hooks_stay_what_they_are() -> None:
     app.middleware(skip_other=True)  # type: ignore[call-overload]
 
 
-async def the_context_hands_in_children(ctx: Context) -> None:
+async def the_context_enqueues_children(ctx: Context) -> None:
     assert_type(ctx.enqueue(welcome, 1), Handle[str])
     assert_type(await ctx.aenqueue(render, 1), Handle[None])
     assert_type(ctx.enqueue(resize.job("a", "b", 1)), Handle[Any])

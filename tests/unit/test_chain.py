@@ -63,7 +63,7 @@ def test_a_clock_that_is_set_back_after_the_enqueue_delays_no_child() -> None:
     assert due_after(run_at=900, created_at=900, lag=60, now=500) == 560
 
 
-def test_a_child_of_a_job_that_another_stands_for_is_a_child_of_that_one() -> None:
+def test_a_child_of_a_job_whose_key_is_taken_becomes_a_child_of_the_existing_job() -> None:
     child = job(C, A, B, parent=A, result_params=(("x", A), ("y", B)))
     found = with_existing_parents(child, {A: "other"})
     assert (found.parent, found.parents, found.result_params) == ("other", ("other", B), (("x", "other"), ("y", B)))

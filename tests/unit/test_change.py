@@ -52,7 +52,7 @@ def test_what_waits_for_parents_stays_blocked_whatever_its_time() -> None:
 
 
 @pytest.mark.parametrize("reason", [NO_WORKER, WAITING_FOR_KEY])
-def test_one_that_is_parked_or_in_line_can_be_put_off(reason: str) -> None:
+def test_a_job_that_is_parked_or_waits_for_its_key_can_be_postponed(reason: str) -> None:
     before = Timing(Status.BLOCKED, reason, 5, 7)
     assert reschedule(before, JobChange(delay=5), NOW) == Timing(Status.SCHEDULED, None, NOW + 5, NOW + 5)
     assert reschedule(before, JobChange(delay=0), NOW) == Timing(Status.BLOCKED, reason, NOW, 7)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.test_why import CREW, NOW, around, job, limited, moment
+from tests.unit.test_why import NOW, WORKERS, around, job, limited, moment
 from windlass.core.flow.rate import TokenBucket, parse_rate
 from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.moments import SECOND
@@ -80,8 +80,8 @@ def test_when_things_have_come_to_rest_there_is_no_latest() -> None:
 
 def test_free_workers_take_at_once_what_they_can_take() -> None:
     assert within(estimate(around(job())), 0, 2)
-    assert within(estimate(behind(9, workers=CREW, throughput=Throughput())), 0, 2)
-    assert estimate(behind(10, workers=CREW, throughput=Throughput())).start is None
+    assert within(estimate(behind(9, workers=WORKERS, throughput=Throughput())), 0, 2)
+    assert estimate(behind(10, workers=WORKERS, throughput=Throughput())).start is None
 
 
 def test_free_workers_do_not_help_where_the_queue_is_at_its_limit() -> None:
@@ -130,7 +130,7 @@ def test_a_weight_gives_a_tenant_more_turns() -> None:
     assert start(4.0) < start(1.0) < start(0.25)
 
 
-def test_in_line_for_a_key_those_before_it_run_one_after_the_other() -> None:
+def test_those_that_wait_for_a_key_before_it_run_one_after_the_other() -> None:
     its = job(Status.BLOCKED, reason=WAITING_FOR_KEY, concurrency_key="k", key_limit=1)
     place = QueuePosition(ahead_for_key=Count(4), slots=Count(1))
     found = estimate(around(its, position=place, typical_duration=histogram([2 * SECOND] * 100)))

@@ -1,4 +1,4 @@
-"""Fairness: shares by weight over time, newcomers at once, nothing saved up by idleness."""
+"""Fairness: shares by weight over time, new tenants at once, no credit for idle time."""
 
 from collections import Counter
 
@@ -14,11 +14,11 @@ weights_of_some = st.dictionaries(
 
 
 def claimed(
-    standing: FairState, waiting: list[str], weights: dict[str, float], jobs: int
+    state: FairState, waiting: list[str], weights: dict[str, float], jobs: int
 ) -> tuple[FairState, Counter[str]]:
     """One claim in which every tenant has enough."""
-    taken = Counter(next_tenants(standing, waiting, weights, jobs))
-    return after_claim(standing, taken, weights, waiting), taken
+    taken = Counter(next_tenants(state, waiting, weights, jobs))
+    return after_claim(state, taken, weights, waiting), taken
 
 
 def shares(state: FairState, waiting: list[str], weights: dict[str, float], jobs: int) -> dict[str, int]:
@@ -28,9 +28,9 @@ def shares(state: FairState, waiting: list[str], weights: dict[str, float], jobs
 
 @given(weights_of_some, st.lists(st.integers(1, 20), min_size=1, max_size=30))
 def test_shares_are_by_weight_however_large_the_claims(weights: dict[str, float], claims: list[int]) -> None:
-    standing, total = FairState(), Counter[str]()
+    state, total = FairState(), Counter[str]()
     for jobs in claims:
-        standing, taken = claimed(standing, list(weights), weights, jobs)
+        state, taken = claimed(state, list(weights), weights, jobs)
         total += taken
     assert total.total() == sum(claims)
     for tenant, weight in weights.items():
@@ -40,46 +40,46 @@ def test_shares_are_by_weight_however_large_the_claims(weights: dict[str, float]
 
 
 @given(st.integers(1, 30), st.lists(st.integers(1, 50), max_size=20))
-def test_a_newcomer_is_served_within_as_many_jobs_as_there_are_tenants(tenants: int, claims: list[int]) -> None:
+def test_a_new_tenant_is_served_within_as_many_jobs_as_there_are_tenants(tenants: int, claims: list[int]) -> None:
     old = [f"t{i}" for i in range(tenants)]
-    standing = FairState()
+    state = FairState()
     for jobs in claims:
-        standing, _ = claimed(standing, old, {}, jobs)
-    assert "new" in next_tenants(standing, [*old, "new"], {}, tenants + 1)
+        state, _ = claimed(state, old, {}, jobs)
+    assert "new" in next_tenants(state, [*old, "new"], {}, tenants + 1)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20), st.integers(1, 40))
 def test_an_idle_tenant_saves_up_nothing(claims: list[int], jobs: int) -> None:
-    standing, _ = claimed(FairState(), ["a", "b"], {}, 10)
+    state, _ = claimed(FairState(), ["a", "b"], {}, 10)
     for each in claims:
-        standing, _ = claimed(standing, ["b"], {}, each)
-    counts = shares(standing, ["a", "b"], {}, 2 * jobs)
+        state, _ = claimed(state, ["b"], {}, each)
+    counts = shares(state, ["a", "b"], {}, 2 * jobs)
     assert abs(counts["a"] - counts["b"]) <= 2
 
 
 @given(st.integers(1, 1000))
 def test_a_tenant_that_was_alone_owes_nothing(jobs: int) -> None:
-    standing, _ = claimed(FairState(), ["a"], {}, jobs)
-    assert shares(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
+    state, _ = claimed(FairState(), ["a"], {}, jobs)
+    assert shares(state, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
 
 
 @given(st.integers(1, 1000))
 def test_a_backlog_that_is_gone_leaves_no_debt(jobs: int) -> None:
-    standing = after_claim(FairState(), {"a": jobs}, {}, ["a"])
-    standing = after_claim(standing, {}, {}, [])
-    assert shares(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
+    state = after_claim(FairState(), {"a": jobs}, {}, ["a"])
+    state = after_claim(state, {}, {}, [])
+    assert shares(state, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
 
 
-def test_a_newcomer_comes_first_among_equals() -> None:
+def test_a_new_tenant_comes_first_among_equals() -> None:
     weights = {"z": 0.5}
-    standing = FairState(0.0, {"a": 1.0}, weights)
-    assert next_tenants(standing, ["a", "z"], weights, 1) == ["z"], "both would end at 2"
+    state = FairState(0.0, {"a": 1.0}, weights)
+    assert next_tenants(state, ["a", "z"], weights, 1) == ["z"], "both would end at 2"
 
 
 @pytest.mark.parametrize("before", [0.01, 1.0, 100.0])
 def test_weights_that_change_hold_at_once(before: float) -> None:
-    standing, _ = claimed(FairState(), ["a", "b"], {"a": before}, 50)
-    assert shares(standing, ["a", "b"], {"a": 4.0}, 50) == {"a": 40, "b": 10}
+    state, _ = claimed(FairState(), ["a", "b"], {"a": before}, 50)
+    assert shares(state, ["a", "b"], {"a": 4.0}, 50) == {"a": 40, "b": 10}
 
 
 def test_turns_alternate() -> None:
@@ -96,9 +96,9 @@ def test_nothing_is_shared_out_where_no_job_waits_or_nothing_is_asked(waiting: l
 def test_virtual_time_never_goes_back_and_tenants_at_the_present_are_not_remembered(
     rounds: list[tuple[set[str], int]],
 ) -> None:
-    standing = FairState()
+    state = FairState()
     for waiting, jobs in rounds:
-        after, _ = claimed(standing, sorted(waiting), {}, jobs)
-        assert after.present >= standing.present
+        after, _ = claimed(state, sorted(waiting), {}, jobs)
+        assert after.present >= state.present
         assert all(end > after.present for end in after.ends.values())
-        standing = after
+        state = after

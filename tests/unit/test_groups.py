@@ -183,7 +183,7 @@ def test_an_added_member_sorts_behind_the_others_and_before_the_callbacks(group:
 
 
 @given(groups, indexes)
-def test_the_group_of_a_job_is_told_by_its_id(group: str, index: int) -> None:
+def test_the_group_of_a_job_is_known_by_its_id(group: str, index: int) -> None:
     behind = link_id(f"{group}/{index}", 1)
     assert group_of(member_id(group, index), group, None) == group
     assert group_of(added_id(group, behind, "x"), group, group) == group

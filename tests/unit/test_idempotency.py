@@ -7,7 +7,7 @@ from windlass.core.status import FINISHED, LIVE, WAITING, Status
 
 
 @pytest.mark.parametrize("status", [*sorted(LIVE), None])
-def test_by_default_the_job_that_stands_is_the_answer(status: Status | None) -> None:
+def test_by_default_the_existing_job_is_the_answer(status: Status | None) -> None:
     assert decide_key(status, OnConflict.EXISTING) is KeyDecision.RETURN_EXISTING
 
 

@@ -21,6 +21,8 @@ Path(sys.argv[1]).write_text(str(run(main())))
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_loop_is_made_and_closed_where_standard_descriptors_are_closed(tmp_path: Path, closed: str) -> None:
-    told = tmp_path / "told"
-    ended = subprocess.run(["sh", "-c", f'exec "$0" -c "$1" "$2" {closed}', sys.executable, MAIN, told], check=False)
-    assert (ended.returncode, told.read_text()) == (0, "0")
+    reported = tmp_path / "told"
+    ended = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" "$2" {closed}', sys.executable, MAIN, reported], check=False
+    )
+    assert (ended.returncode, reported.read_text()) == (0, "0")

@@ -83,7 +83,7 @@ def test_a_rate_counts_the_slot_that_is_not_over_as_long_as_it_is() -> None:
     assert recent.rate(10 * SECOND) == 2.0, "28 in the 14 seconds of two slots"
 
 
-def test_the_course_has_a_number_for_every_slot_that_is_over() -> None:
+def test_the_timeline_has_a_number_for_every_interval_that_is_over() -> None:
     recent = Recent(NOW, (meter(0, 99), meter(1, 5), meter(3, 2), meter(3, 1, "other"), meter(5, 7)))
     assert recent.completed_by_interval(4) == [0, 3, 0, 5]
 

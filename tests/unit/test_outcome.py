@@ -220,7 +220,7 @@ def test_every_outcome_has_a_legal_settlement(
     assert settlement.failures + settlement.snoozes + settlement.requeues <= 1
 
 
-def test_a_crash_among_several_is_nobodys() -> None:
+def test_a_crash_among_several_is_counted_for_none() -> None:
     fate = after_crash(failures=9, crashes=9, max_attempts=1, suspects=2)
     assert (fate.status, fate.crashes, fate.suspicions) == (Status.PENDING, 0, 1)
 

@@ -50,15 +50,15 @@ def test_throttled_jobs_come_back_one_after_the_other() -> None:
 
 def test_no_job_overtakes_one_that_was_throttled_before_it() -> None:
     one = spent(full(RATE, 0), 1)
-    aside = {"k": [Throttled((0, -5, "before"), STEP, 2)]}
-    verdict = check_rates(costs(1, key="k", rate=RATE), TokenBuckets(None, None, {"k": one}, aside), 0)
+    throttled = {"k": [Throttled((0, -5, "before"), STEP, 2)]}
+    verdict = check_rates(costs(1, key="k", rate=RATE), TokenBuckets(None, None, {"k": one}, throttled), 0)
     assert verdict.throttled == {"k0": 2 * STEP}
 
 
 def test_a_job_that_comes_back_is_not_delayed_by_those_behind_it() -> None:
     one = spent(full(RATE, 0), 1)
-    aside = {"k": [Throttled((0, 5, "behind"), STEP, 1)]}
-    verdict = check_rates(costs(1, key="k", rate=RATE), TokenBuckets(None, None, {"k": one}, aside), 0)
+    throttled = {"k": [Throttled((0, 5, "behind"), STEP, 1)]}
+    verdict = check_rates(costs(1, key="k", rate=RATE), TokenBuckets(None, None, {"k": one}, throttled), 0)
     assert verdict.allowed == ["k0"]
 
 
@@ -82,21 +82,21 @@ def test_every_key_keeps_its_rate_and_its_order_and_all_start(
 ) -> None:
     """As a store does it: pending ones are charged, throttled ones are pending again at their moment."""
     ordered = [StartCost((0, i, f"{i:02}"), cost, key, RATE) for i, (cost, key) in enumerate(jobs)]
-    aside: dict[str, Micros] = {}
+    throttled: dict[str, Micros] = {}
     token_buckets: dict[str, TokenBucket] = {}
     starts: dict[str, list[tuple[Micros, int]]] = {"k": [], "l": []}
     started: list[StartCost] = []
     now: Micros = DAY
     for step in [*steps, *[SECOND] * 2 * len(jobs)]:
         now += step
-        pending = [f for f in ordered if f not in started and aside.get(f.id, 0) <= now]
+        pending = [f for f in ordered if f not in started and throttled.get(f.id, 0) <= now]
         away: dict[str, list[Throttled]] = {"k": [], "l": []}
         for each in ordered:
-            if each not in started and aside.get(each.id, 0) > now:
-                away[each.key].append(Throttled(each.order, aside[each.id], each.cost))
+            if each not in started and throttled.get(each.id, 0) > now:
+                away[each.key].append(Throttled(each.order, throttled[each.id], each.cost))
         verdict = check_rates(pending, TokenBuckets(None, None, token_buckets, away), now)
         token_buckets |= {key: token_bucket for key, (token_bucket, _) in verdict.key_token_buckets.items()}
-        aside |= verdict.throttled
+        throttled |= verdict.throttled
         for each in pending:
             if each.id in verdict.allowed:
                 started.append(each)

@@ -61,5 +61,5 @@ def test_anything_else_is_none(stored: object) -> None:
     ],
 )
 def test_what_is_found_must_be_what_was_put(found: bytes, problem: str | None) -> None:
-    told = refer("payload", MARK, DATA).problem(found)
-    assert told is None if problem is None else told is not None and told.startswith(problem)
+    reported = refer("payload", MARK, DATA).problem(found)
+    assert reported is None if problem is None else reported is not None and reported.startswith(problem)

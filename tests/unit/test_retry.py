@@ -177,7 +177,7 @@ def test_values_that_cannot_work_are_refused_by_name(field: str, bad: Any) -> No
         Exponential(**{field: bad})
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_all_problems_are_listed_together() -> None:
     with pytest.raises(ConfigError) as refused:
         Exponential(attempts=0, base=-1, cap=-1, jitter=2, factor=0)
     assert len(refused.value.problems) == 5

@@ -39,10 +39,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "message"), BAD, ids=[message for _, message in BAD])
-def test_a_bad_setting_is_told_by_its_name_and_limit(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInput) as told:
+def test_a_bad_setting_is_refused_with_its_name_and_limit(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as reported:
         settings(new_job(), **options)
-    assert str(told.value).startswith(message)
+    assert str(reported.value).startswith(message)
 
 
 @pytest.mark.parametrize(

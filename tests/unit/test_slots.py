@@ -35,7 +35,7 @@ TAKEN = st.sets(st.integers(0, 8), max_size=8)
         ([7], [2], [0]),
     ],
 )
-def test_the_first_in_line_get_what_their_limits_leave(
+def test_the_first_that_wait_get_what_their_limits_leave(
     taken: list[int], limits: list[int | None], slots: list[int]
 ) -> None:
     assert assign_key_slots(taken, limits) == slots
@@ -54,9 +54,7 @@ def test_slots_are_new_and_no_first_job_left_waiting_could_have_one(
 
 
 @given(TAKEN, LIMITS, st.integers(1, 5))
-def test_a_line_that_is_looked_at_in_portions_comes_out_alike(
-    taken: set[int], limits: list[int | None], portion: int
-) -> None:
+def test_a_key_queue_read_in_portions_gives_the_same(taken: set[int], limits: list[int | None], portion: int) -> None:
     held, slots = set(taken), list[int]()
     while True:
         given_now = assign_key_slots(held, limits[len(slots) : len(slots) + portion])
@@ -81,7 +79,7 @@ def test_what_goes_on_keeps_its_slot_and_what_ends_does_not(strict: bool | None)
         assert keeps_key_slot(status, strict) is bool(strict)
 
 
-def test_only_what_is_due_and_has_a_key_and_no_slot_goes_to_the_line() -> None:
+def test_only_what_is_due_and_has_a_key_and_no_key_slot_waits_for_it() -> None:
     due, later = Timing(Status.PENDING, None, 5, 7), Timing(Status.SCHEDULED, None, 9, 9)
     parked = Timing(Status.BLOCKED, NO_WORKER, 5, 7)
     assert or_waiting_for_key(due, "k", None) == Timing(Status.BLOCKED, WAITING_FOR_KEY, 5, 7)
@@ -116,7 +114,7 @@ def job(id_: str, key: str | None = "k", priority: int = 0) -> NewJob:
     return NewJob(id=id_, type="t", payload="{}", concurrency_key=key, priority=priority)
 
 
-def test_newcomers_at_a_free_key_sit_down_in_the_order_of_the_line() -> None:
+def test_new_jobs_at_a_free_key_get_key_slots_in_the_order_of_the_key_queue() -> None:
     jobs = [job("a"), job("b", priority=1), job("c", "other"), job("d", None)]
     assert key_queues_of(jobs) == {("default", "k"), ("default", "other")}
     assert assign([(each, 1) for each in jobs], {}) == KeySlotAssignment({"b": 0, "c": 0}, [])
@@ -128,6 +126,6 @@ def test_new_jobs_rank_behind_those_that_wait_already() -> None:
     assert assign([(job("b"), 5)], {line: KeyUse((0,), None)}) == NO_KEY_SLOTS
 
 
-def test_a_newcomer_that_is_first_in_a_line_is_told() -> None:
+def test_a_new_first_job_of_a_key_queue_is_reported() -> None:
     line = ("default", "k")
     assert assign([(job("b", priority=1), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == KeySlotAssignment({}, [line])

@@ -31,8 +31,8 @@ def plotted(meters: list[Meter], depths: list[Depth], width: int = MINUTE, by: B
     return plot.build()
 
 
-def completed(course: Timeline, name: str | None = None) -> list[int | None]:
-    line = course.all if name is None else course.series[name]
+def completed(timeline: Timeline, name: str | None = None) -> list[int | None]:
+    line = timeline.all if name is None else timeline.series[name]
     return [None if point is None else point.completed for point in line.points]
 
 
@@ -65,11 +65,11 @@ def test_a_frame_ends_with_the_last_minute_that_is_made_by_now() -> None:
 
 
 def test_what_was_not_sampled_is_a_gap_and_what_did_not_happen_a_zero() -> None:
-    course = plotted([meter(0), meter(0, "q", "t", 3), meter(1), meter(9), meter(9, "p", "t", 1)], [])
-    assert completed(course, "q") == [3, 0, *[None] * 7, 0]
-    assert completed(course, "p") == [0, 0, *[None] * 7, 1]
-    assert completed(course) == [3, 0, *[None] * 7, 1]
-    assert (course.since, course.until, course.seconds) == (
+    timeline = plotted([meter(0), meter(0, "q", "t", 3), meter(1), meter(9), meter(9, "p", "t", 1)], [])
+    assert completed(timeline, "q") == [3, 0, *[None] * 7, 0]
+    assert completed(timeline, "p") == [0, 0, *[None] * 7, 1]
+    assert completed(timeline) == [3, 0, *[None] * 7, 1]
+    assert (timeline.since, timeline.until, timeline.seconds) == (
         to_datetime(SINCE),
         to_datetime(SINCE + 10 * MINUTE),
         60.0,
@@ -77,73 +77,73 @@ def test_what_was_not_sampled_is_a_gap_and_what_did_not_happen_a_zero() -> None:
 
 
 def test_nothing_sampled_is_nothing_but_gaps() -> None:
-    course = plotted([], [])
-    assert (course.series, course.all.whole, completed(course)) == ({}, None, [None] * 10)
+    timeline = plotted([], [])
+    assert (timeline.series, timeline.all.whole, completed(timeline)) == ({}, None, [None] * 10)
 
 
 def test_a_rate_is_over_the_time_that_was_sampled() -> None:
-    course = plotted([meter(0), meter(0, "q", "t", 120), meter(1), meter(7)], [], width=5 * MINUTE)
-    first, second = course.series["q"].points
+    timeline = plotted([meter(0), meter(0, "q", "t", 120), meter(1), meter(7)], [], width=5 * MINUTE)
+    first, second = timeline.series["q"].points
     assert first is not None
     assert second is not None
     assert (first.per_second, second.per_second) == (1.0, 0.0), "two of five minutes, and one"
-    assert course.series["q"].whole is not None
-    assert course.series["q"].whole.per_second == pytest.approx(120 / 180)
+    assert timeline.series["q"].whole is not None
+    assert timeline.series["q"].whole.per_second == pytest.approx(120 / 180)
 
 
 def test_neighbours_are_put_together_with_their_times() -> None:
     fast, slow = histogram([SECOND] * 98), histogram([100 * SECOND] * 2)
     parts = [meter(0, "q", "t", 98, run=fast), meter(1, "q", "u", 2, run=slow, dead=1, crashed=1)]
-    course = plotted([meter(0), meter(1), *parts], [], width=2 * MINUTE)
-    point = course.series["q"].points[0]
+    timeline = plotted([meter(0), meter(1), *parts], [], width=2 * MINUTE)
+    point = timeline.series["q"].points[0]
     assert point is not None
     assert (point.completed, point.failures) == (100, 2)
     assert point.run.p50 == pytest.approx(1, rel=1 / 16)
     assert point.run.p99 == pytest.approx(100, rel=1 / 16)
     assert point.wait.p50 is None
-    assert course.series["q"].whole is not None
-    assert course.series["q"].whole.run == point.run
+    assert timeline.series["q"].whole is not None
+    assert timeline.series["q"].whole.run == point.run
 
 
 def test_the_depth_is_an_average_and_the_most() -> None:
     looks = [depth(0, "", 6, 2 * SECOND), depth(0, "q", 4, 2 * SECOND), depth(1, "", 2), depth(1, "q", 2)]
-    course = plotted([meter(0), meter(1), meter(2)], [*looks, depth(2, "", 0)], width=5 * MINUTE)
-    point = course.series["q"].points[0]
+    timeline = plotted([meter(0), meter(1), meter(2)], [*looks, depth(2, "", 0)], width=5 * MINUTE)
+    point = timeline.series["q"].points[0]
     assert point is not None
     assert (point.jobs, point.max_jobs, point.oldest) == ({"pending": 2.0}, {"pending": 4}, 2.0)
-    assert course.all.whole is not None
-    assert course.all.whole.jobs == {"pending": 8 / 3}
+    assert timeline.all.whole is not None
+    assert timeline.all.whole.jobs == {"pending": 8 / 3}
 
 
 def test_a_queue_without_a_job_has_none_but_where_nothing_was_counted_that_is_not_known() -> None:
-    course = plotted([meter(0), meter(0, "q", "t", 1), meter(1)], [depth(0, "", 0)])
-    counted, unknown = course.series["q"].points[:2]
+    timeline = plotted([meter(0), meter(0, "q", "t", 1), meter(1)], [depth(0, "", 0)])
+    counted, unknown = timeline.series["q"].points[:2]
     assert counted is not None
     assert unknown is not None
     assert (counted.jobs, unknown.jobs) == ({}, None)
 
 
 def test_types_are_not_counted() -> None:
-    course = plotted([meter(0), meter(0, "q", "t", 1)], [depth(0, "", 3), depth(0, "q", 3)], by="type")
-    point = course.series["t"].points[0]
+    timeline = plotted([meter(0), meter(0, "q", "t", 1)], [depth(0, "", 3), depth(0, "q", 3)], by="type")
+    point = timeline.series["t"].points[0]
     assert point is not None
     assert point.jobs is None
-    assert course.series.keys() == {"t"}
-    assert course.all.points[0] is not None
-    assert course.all.points[0].jobs == {"pending": 3.0}
+    assert timeline.series.keys() == {"t"}
+    assert timeline.all.points[0] is not None
+    assert timeline.all.points[0].jobs == {"pending": 3.0}
 
 
 def test_only_one_queue_or_type_is_shown_if_it_is_asked_for() -> None:
     parts = [meter(0), *(meter(0, queue, type_, 1) for queue in "ab" for type_ in "xy"), meter(0, "", "", 5)]
     looks = [depth(0, "", 9), depth(0, "a", 4), depth(0, "b", 5)]
-    course = plotted(parts, looks, queue="a")
-    assert (completed(course, "a")[0], completed(course)[0], list(course.series)) == (2, 2, ["a"])
-    assert course.all.points[0] is not None
-    assert course.all.points[0].jobs == {"pending": 4.0}
-    course = plotted(parts, looks, by="type", queue="a")
-    assert [completed(course, name)[0] for name in course.series] == [1, 1]
-    course = plotted(parts, looks, type="x")
-    assert (completed(course)[0], list(course.series)) == (2, ["a", "b"])
+    timeline = plotted(parts, looks, queue="a")
+    assert (completed(timeline, "a")[0], completed(timeline)[0], list(timeline.series)) == (2, 2, ["a"])
+    assert timeline.all.points[0] is not None
+    assert timeline.all.points[0].jobs == {"pending": 4.0}
+    timeline = plotted(parts, looks, by="type", queue="a")
+    assert [completed(timeline, name)[0] for name in timeline.series] == [1, 1]
+    timeline = plotted(parts, looks, type="x")
+    assert (completed(timeline)[0], list(timeline.series)) == (2, ["a", "b"])
 
 
 def test_what_has_no_name_is_a_line_only_if_there_is_any() -> None:

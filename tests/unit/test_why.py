@@ -19,7 +19,7 @@ from windlass.core.why.facts import Count, Holder, QueuePosition, WhyFacts, Work
 
 NOW: Micros = 1_800_000_000 * SECOND
 ID = new_id()
-CREW = WorkerSummary(alive=1, know=1, serve=1, able=1, slots=10)
+WORKERS = WorkerSummary(alive=1, know=1, serve=1, able=1, slots=10)
 
 
 def moment(seconds: float) -> datetime:
@@ -33,7 +33,7 @@ def job(status: Status = Status.PENDING, **fields: Any) -> Job:
 
 
 def around(its: Job, **facts: Any) -> WhyFacts:
-    return WhyFacts(**{"now": NOW, "job": its, "queue": Queue(name="mail"), "workers": CREW, **facts})
+    return WhyFacts(**{"now": NOW, "job": its, "queue": Queue(name="mail"), "workers": WORKERS, **facts})
 
 
 def codes(facts: WhyFacts) -> list[str]:
@@ -93,7 +93,7 @@ def test_what_is_overdue_says_that_nothing_fires_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("crew", "code", "said"),
+    ("workers", "code", "said"),
     [
         (WorkerSummary(), "no_worker", "No worker is alive."),
         (WorkerSummary(alive=2, serve=2), "no_worker", "None of the 2 live workers knows the type t."),
@@ -115,9 +115,9 @@ def test_what_is_overdue_says_that_nothing_fires_it() -> None:
     ],
 )
 def test_without_a_worker_that_would_take_it_it_says_which_is_missing(
-    crew: WorkerSummary, code: str, said: str
+    workers: WorkerSummary, code: str, said: str
 ) -> None:
-    why = explain(around(job(), workers=crew))
+    why = explain(around(job(), workers=workers))
     assert (why.first.code, why.first.text) == (code, said)
     assert re.search(
         "windlass worker module:app --queues mail|whose app has it, serving queue mail", why.first.do or ""
@@ -147,7 +147,7 @@ def test_a_rate_says_when_tokens_come() -> None:
     why = explain(around(job(), queue=queue, queue_token_bucket=empty))
     assert (why.first.code, why.first.until) == ("rate_limit", moment(40))
     assert why.earliest == moment(40)
-    assert codes(around(job(), queue=queue)) == ["next"], "a token bucket that nobody has used is full"
+    assert codes(around(job(), queue=queue)) == ["next"], "an unused token bucket is full"
 
 
 def test_a_job_that_costs_more_waits_for_more() -> None:

@@ -122,7 +122,7 @@ def test_there_is_always_an_answer_in_whole_sentences(facts: WhyFacts) -> None:
 
 
 @given(circumstances)
-def test_an_estimate_lies_in_its_range_and_not_in_the_past(facts: WhyFacts) -> None:
+def test_an_estimate_is_in_its_range_and_not_in_the_past(facts: WhyFacts) -> None:
     why = explain(facts)
     if facts.job.status not in WAITING:
         assert (why.estimated_start, why.earliest, why.latest, why.basis) == (None, None, None, None)

@@ -110,5 +110,5 @@ async def test_other_stores_have_no_buckets_to_raise(tmp_path: Path) -> None:
 
 
 def test_one_command_raises_them(tmp_path: Path, url: str) -> None:
-    told = process(tmp_path, "migrate", "--buckets", "8", WINDLASS_STORE=url)
-    assert told.stdout.splitlines() == ["The schema is up to date.", "8 buckets, 4 before"]
+    reported = process(tmp_path, "migrate", "--buckets", "8", WINDLASS_STORE=url)
+    assert reported.stdout.splitlines() == ["The schema is up to date.", "8 buckets, 4 before"]

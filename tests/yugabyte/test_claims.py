@@ -179,7 +179,7 @@ async def test_a_job_committed_late_is_found_below_the_cursor(
     assert late in [id_ for some in found for id_ in some]
 
 
-async def test_time_spent_waiting_for_a_turn_puts_off_no_look_below_the_cursor(
+async def test_time_spent_waiting_for_a_turn_delays_no_rescan_below_the_cursor(
     store: Store, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def long_pause(attempt: int) -> None:

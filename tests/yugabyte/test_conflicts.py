@@ -151,5 +151,5 @@ def test_serialization_failures_and_deadlocks_are_conflicts_and_other_errors_are
 
 def test_an_internal_error_during_a_commit_leaves_the_outcome_unknown_in_the_profile() -> None:
     error = asyncpg.InternalServerError("Timed out: Write RPC")
-    told = [translate(error, "it", maybe_done=True, lost=lost) for lost in ((), ("XX",))]
-    assert [getattr(each, "maybe_done", None) for each in told] == [False, True]
+    reported = [translate(error, "it", maybe_done=True, lost=lost) for lost in ((), ("XX",))]
+    assert [getattr(each, "maybe_done", None) for each in reported] == [False, True]

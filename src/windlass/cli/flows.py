@@ -30,7 +30,7 @@ WIDTH = 30
 
 @flows.command("list")
 def list_flows(
-    limit: Annotated[int, typer.Option(help="How many.")] = 50,
+    limit: Annotated[int, typer.Option(help="At most this many.")] = 50,
     store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
@@ -86,13 +86,13 @@ def _record(flow: Flow) -> dict[str, object]:
 
 def _draw(home: App, flow: Flow) -> None:
     name = f" ({flow.name})" if flow.name else ""
-    told = f"flow {flow.id}{name} is {flow.status}" + (f": {flow.reason}" if flow.reason else "")
-    typer.echo(printable(told))
+    shown = f"flow {flow.id}{name} is {flow.status}" + (f": {flow.reason}" if flow.reason else "")
+    typer.echo(printable(shown))
     counts = {name: getattr(flow, name) for name in ("completed", "dead", "cancelled", "skipped", "live")}
-    told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    shown = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     what = "nodes" if flow.kind == "graph" else "members"
     more = "" if flow.sealed else "; more may come"
-    typer.echo(f"  [{progress_bar(flow)}] {flow.size:,} {what}: {told or 'none'}{more}")
+    typer.echo(f"  [{progress_bar(flow)}] {flow.size:,} {what}: {shown or 'none'}{more}")
     if flow.kind == "graph":
         for line in draw_graph(home.flows.tree(flow.id)):
             typer.echo(f"  {line}")
@@ -105,7 +105,7 @@ def _draw(home: App, flow: Flow) -> None:
 def progress_bar(flow: Flow) -> str:
     """Completed members as `#`, lost ones as `x`, skipped ones as `-`."""
     size, ended, bar = max(1, flow.size), 0, ""
-    for mark, count in (("#", flow.completed), ("x", flow.dead + flow.cancelled), ("-", flow.skipped)):
+    for char, count in (("#", flow.completed), ("x", flow.dead + flow.cancelled), ("-", flow.skipped)):
         ended += count
-        bar = bar.ljust(WIDTH * ended // size, mark)
+        bar = bar.ljust(WIDTH * ended // size, char)
     return bar.ljust(WIDTH, ".")

@@ -89,11 +89,11 @@ def stats(
     home = look(store, app)
     if as_json:
         counts, points_of_all = home.stats.counts(), home.stats.timeline(length, by=by, queue=queue, type=type_)
-        print_json({"queues": counts.queues, "totals": counts.totals, "course": points_of_all})
+        print_json({"queues": counts.queues, "totals": counts.totals, "timeline": points_of_all})
         return
     out = console()
-    course = home.stats.timeline(length, by=by, queue=queue, type=type_, points=_points(out.width))
-    print_timeline(course, show_duration(micros), out)
+    timeline = home.stats.timeline(length, by=by, queue=queue, type=type_, points=_points(out.width))
+    print_timeline(timeline, show_duration(micros), out)
 
 
 def scale(
@@ -154,22 +154,22 @@ def _points(width: int) -> int:
     return 40 if width >= WIDE else 24
 
 
-def print_timeline(course: Timeline, over: str, out: Console) -> None:
+def print_timeline(timeline: Timeline, over: str, out: Console) -> None:
     """A table with a row for each queue or type, and one for all; `over` is the length, in words."""
-    if course.all.whole is None:
+    if timeline.all.whole is None:
         out.print(plain(f"Nothing was sampled in the last {over}: any worker that runs does so, each minute."))
         return
-    lines = {name or OTHERS: line for name, line in course.series.items()}
+    lines = {name or OTHERS: line for name, line in timeline.series.items()}
     if len(lines) > 1:
-        lines["all"] = course.all
-    waiting = course.by == "queue" and out.width >= WIDE
-    columns = _columns(course)
-    rows = [[name, *_figures(course, line), *_bars(line, out, waiting=waiting)] for name, line in lines.items()]
+        lines["all"] = timeline.all
+    waiting = timeline.by == "queue" and out.width >= WIDE
+    columns = _columns(timeline)
+    rows = [[name, *_figures(timeline, line), *_bars(line, out, waiting=waiting)] for name, line in lines.items()]
     heads = [*(["pending over time"] if waiting else []), "done over time"]
-    print_table([course.by, *columns, *heads], rows, empty=_nothing(over), spare=TIMELINE_SPARE)
+    print_table([timeline.by, *columns, *heads], rows, empty=_nothing(over), spare=TIMELINE_SPARE)
     if rows:
-        bar = show_duration(round(course.seconds * SECOND))
-        times = f"{course.since:%Y-%m-%d %H:%M} to {course.until:%Y-%m-%d %H:%M} UTC"
+        bar = show_duration(round(timeline.seconds * SECOND))
+        times = f"{timeline.since:%Y-%m-%d %H:%M} to {timeline.until:%Y-%m-%d %H:%M} UTC"
         out.print(plain(f"{times}; a bar is {bar}, a blank a gap", "dim"))
 
 
@@ -178,18 +178,18 @@ def _nothing(over: str) -> str:
     return f"Nothing ran in the last {over}, up to the last sample; windlass stats has what runs now."
 
 
-def _columns(course: Timeline) -> list[str]:
+def _columns(timeline: Timeline) -> list[str]:
     times = [f"{what} {share}" for what in ("wait", "run") for share in ("p50", "p95", "p99")]
-    return ["done", "failures", "done/s", *times, *(["most pending", "oldest"] if course.by == "queue" else [])]
+    return ["done", "failures", "done/s", *times, *(["most pending", "oldest"] if timeline.by == "queue" else [])]
 
 
-def _figures(course: Timeline, line: Series) -> list[str]:
+def _figures(timeline: Timeline, line: Series) -> list[str]:
     whole = line.whole
     if whole is None:
-        return ["-" for _ in _columns(course)]
+        return ["-" for _ in _columns(timeline)]
     times = [whole.wait.p50, whole.wait.p95, whole.wait.p99, whole.run.p50, whole.run.p95, whole.run.p99]
     most = "-" if whole.max_jobs is None else amount(whole.max_jobs.get("pending", 0))
-    counted = [most, span(whole.oldest)] if course.by == "queue" else []
+    counted = [most, span(whole.oldest)] if timeline.by == "queue" else []
     return [amount(whole.completed), amount(whole.failures), rate(whole.per_second), *map(span, times), *counted]
 
 
@@ -197,4 +197,4 @@ def _bars(line: Series, out: Console, *, waiting: bool) -> list[str]:
     narrow = not (out.encoding or "").lower().startswith("utf")
     done = [None if point is None else point.per_second for point in line.points]
     waits = [None if point is None or point.jobs is None else point.jobs.get("pending", 0) for point in line.points]
-    return [bars(course, plain=narrow) for course in ([waits] if waiting else []) + [done]]
+    return [bars(values, plain=narrow) for values in ([waits] if waiting else []) + [done]]

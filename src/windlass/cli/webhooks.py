@@ -61,7 +61,7 @@ def show(
     typer.echo(f"{found.name}: {state}, {found.url}")
     typer.echo(f"gets {_selection(found)}; {'with' if found.contents else 'without'} payloads and results")
     attempts = f"at most {found.max_attempts} attempts of {show_duration(round(found.timeout * SECOND))}"
-    old = f"; the old secret signs too until {ago(found.old_secret_until)}" if found.old_secret_until else ""
+    old = f"; the old secret also signs until {ago(found.old_secret_until)}" if found.old_secret_until else ""
     typer.echo(f"{attempts}{old}\n")
     columns = ["delivery", "event", "job", "status", "attempt", "answer", "updated"]
     print_table(columns, map(_row, deliveries), empty="Nothing was delivered yet.")
@@ -140,7 +140,7 @@ def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None)
 def rotate(
     name: NameArgument,
     overlap: Annotated[
-        str, typer.Option(help="How long the old secret signs too; 0s: not at all.")
+        str, typer.Option(help="How long the old secret also signs; 0s: not at all.")
     ] = DEFAULT_OVERLAP,
     store: StoreOption = None,
     app: AppOption = None,

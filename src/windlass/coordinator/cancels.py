@@ -172,8 +172,8 @@ class Cancels:
 
     async def _has_links(self, group: JobId, first: int, count: int, reason: str) -> bool:
         """Whether the jobs that these members stand for are stored; late ones are cancelled."""
-        standing = JobFilter(parent=group, type=MEMBER_TYPE, id_before=member_id(group, first + count))
-        ids = await self._store.operator.select(standing, PAGE, before_member(group, first))
+        wanted = JobFilter(parent=group, type=MEMBER_TYPE, id_before=member_id(group, first + count))
+        ids = await self._store.operator.select(wanted, PAGE, before_member(group, first))
         late, known = await late_behind(self._store.operator, group, ids)
         if late:
             await cancel_if_it_holds(self._store, group, late, reason)

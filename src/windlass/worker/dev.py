@@ -39,13 +39,13 @@ class Sources:
         self._seen: Snapshot = {}
         self._pause = EVERY_SECONDS
 
-    def mark(self) -> int:
+    def remember(self) -> int:
         """Take a snapshot to compare with; returns the number of files."""
         self._seen = self._look()
         return len(self._seen)
 
     async def changed(self) -> list[str]:
-        """The files that were changed, added or removed since the mark, once no file changes any more."""
+        """The files that were changed, added or removed since `remember`, once no file changes any more."""
         now = self._seen
         while now == self._seen:
             await asyncio.sleep(self._pause)
@@ -138,7 +138,7 @@ class Dev:
     async def run(self) -> int:
         """Run until stopped; returns the exit code."""
         on_stop_signals(self.stop)
-        files = self._sources.mark()
+        files = self._sources.remember()
         watched = "1 Python file" if files == 1 else f"{files} Python files"
         self._screen.news(f"{self._config.app}, watching {watched}; Ctrl-C ends it")
         if self._server is not None:
@@ -147,7 +147,7 @@ class Dev:
         while not self._stopping.is_set():
             await self._live_once()
             # Before the app is loaded again: a later change is not part of it.
-            self._sources.mark()
+            self._sources.remember()
         return 0
 
     def stop(self) -> None:

@@ -93,41 +93,41 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         self._engine: Engine | None = None
         self._ready = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._life: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> None:
-        if self._life is not None:
+        if self._task is not None:
             raise RuntimeError("an embedded worker is entered once: app.worker() makes another")
         # In a new context: handlers inherit nothing that the caller has set.
-        life = self._life = asyncio.create_task(self._live(), name="windlass worker", context=contextvars.Context())
+        task = self._task = asyncio.create_task(self._live(), name="windlass worker", context=contextvars.Context())
         ready = asyncio.create_task(self._ready.wait())
         try:
-            await asyncio.wait([life, ready], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            life.cancel()
-            await asyncio.wait([life])
+            task.cancel()
+            await asyncio.wait([task])
             raise
         finally:
             ready.cancel()
-        if life.done():
-            life.result()
+        if task.done():
+            task.result()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Drain to the end, also in a task that is cancelled meanwhile; the cancellation is raised afterwards."""
-        life, cancelled = self._life, None
-        assert life is not None
+        task, cancelled = self._task, None
+        assert task is not None
         self._stop()
-        while not life.done():
+        while not task.done():
             try:
-                await asyncio.wait([life])
+                await asyncio.wait([task])
             except asyncio.CancelledError as found:
                 cancelled = found
         if cancelled is not None:
             raise cancelled
         if error is None:
-            life.result()
+            task.result()
 
     def _stop(self) -> None:
         """Stop claiming; running jobs get the drain time."""

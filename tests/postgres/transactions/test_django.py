@@ -83,7 +83,7 @@ app.close()
 connections.close_all()
 """
 
-TOLD = [
+REPORTED = [
     "connection: is in no transaction: use `with transaction.atomic():`; the jobs exist once you commit",
     "connection: 'other' is not an alias of DATABASES",
     "connection: 'file' is not of PostgreSQL but of sqlite3.Connection",
@@ -99,6 +99,6 @@ TOLD = [
 )
 def test_atomic_decides(url: str, driver: str, options: dict[str, bool]) -> None:
     words = [sys.executable, "-c", PROGRAM, url, driver, repr(options)]
-    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert told.stderr == ""
-    assert [line for line in told.stdout.splitlines() if line] == TOLD
+    reported = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert reported.stderr == ""
+    assert [line for line in reported.stdout.splitlines() if line] == REPORTED

@@ -26,7 +26,7 @@ async def test_the_job_is_there_when_the_caller_commits_and_not_before(app: App,
     await caller.commit()
     job = await app.jobs.aget(handle.id)
     assert (job.status, job.payload["number"]) == ("pending", 1)
-    assert job.max_attempts == 7, "what the code declares holds, though nobody had written it"
+    assert job.max_attempts == 7, "what the code declares holds, though it had not been written"
 
 
 async def test_nothing_is_left_when_the_caller_rolls_back(app: App, work: Any, caller: Caller) -> None:
@@ -68,11 +68,11 @@ async def test_jobs_of_a_generator_are_all_stored_and_none_if_it_raises(app: App
     assert await total(app) == 3
 
 
-async def test_a_key_answers_with_the_job_that_stands(app: App, work: Any, caller: Caller) -> None:
+async def test_a_key_answers_with_the_existing_job(app: App, work: Any, caller: Caller) -> None:
     keyed = work.using(idempotency_key="k")
-    standing = await keyed.aenqueue(1)
+    existing_job = await keyed.aenqueue(1)
     found = await caller.enqueue(keyed, 2)
-    assert (found.id, found.existing) == (standing.id, True)
+    assert (found.id, found.existing) == (existing_job.id, True)
     first = await caller.enqueue(work.using(idempotency_key="new"), 3)
     second = await caller.enqueue(work.using(idempotency_key="new"), 4)
     assert (second.id, second.existing) == (first.id, True)
@@ -81,11 +81,11 @@ async def test_a_key_answers_with_the_job_that_stands(app: App, work: Any, calle
 
 
 async def test_a_key_conflict_leaves_the_transaction_as_it_was(app: App, work: Any, caller: Caller) -> None:
-    standing = await work.using(idempotency_key="k").aenqueue(1)
+    existing_job = await work.using(idempotency_key="k").aenqueue(1)
     await caller.execute(ORDER)
     with pytest.raises(KeyConflict) as conflict:
         await caller.enqueue(work.using(idempotency_key="k", on_conflict="raise"), 2)
-    assert str(standing.id) in str(conflict.value)
+    assert str(existing_job.id) in str(conflict.value)
     await caller.enqueue(work, 3)
     await caller.commit()
     assert await total(app) == 2
@@ -93,13 +93,13 @@ async def test_a_key_conflict_leaves_the_transaction_as_it_was(app: App, work: A
 
 async def test_replacing_is_undone_with_the_rest(app: App, work: Any, caller: Caller) -> None:
     replacing = work.using(idempotency_key="k", on_conflict="replace")
-    standing = await replacing.aenqueue(1)
+    existing_job = await replacing.aenqueue(1)
     await caller.enqueue(replacing, 2)
     await caller.rollback()
-    assert (await app.jobs.aget(standing.id)).status == "pending"
+    assert (await app.jobs.aget(existing_job.id)).status == "pending"
     new = await caller.enqueue(replacing, 3)
     await caller.commit()
-    assert (await app.jobs.aget(standing.id)).status == "cancelled"
+    assert (await app.jobs.aget(existing_job.id)).status == "cancelled"
     assert (await app.jobs.aget(new.id)).payload["number"] == 3
 
 
@@ -154,12 +154,12 @@ async def test_a_serialization_failure_is_the_very_error_that_the_callers_code_r
     keyed = work.using(idempotency_key="k")
     await caller.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     await caller.execute("SELECT * FROM orders")
-    standing = await keyed.aenqueue(1)
+    existing_job = await keyed.aenqueue(1)
     with pytest.raises(caller.retried, match="could not serialize"):
         await caller.enqueue(keyed, 2)
     await caller.rollback()
     found = await caller.enqueue(keyed, 2)
-    assert (found.id, found.existing) == (standing.id, True)
+    assert (found.id, found.existing) == (existing_job.id, True)
 
 
 async def test_a_chain_is_there_as_a_whole_or_not_at_all(app: App, work: Any, caller: Caller) -> None:

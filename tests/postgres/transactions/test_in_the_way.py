@@ -21,7 +21,7 @@ async def test_the_first_use_of_a_priority_in_an_open_transaction_holds_others_u
             await store.with_timeout(0.5).jobs.enqueue([job])
         assert not held_up.value.maybe_done
         other = new_job(queue="q", priority=4)
-        assert await store.with_timeout(5.0).jobs.enqueue([other]) == [Enqueued(other.id)], "nobody else is held up"
+        assert await store.with_timeout(5.0).jobs.enqueue([other]) == [Enqueued(other.id)], "no other call is held up"
     assert await store.jobs.enqueue([job]) == [Enqueued(job.id)]
 
 

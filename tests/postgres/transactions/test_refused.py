@@ -65,7 +65,7 @@ async def test_a_database_without_our_tables_is_another_one(work: Any, stranger:
     await stranger.close()
 
 
-async def test_a_restored_copy_under_the_same_name_is_told_by_its_mark(work: Any, app: App, url: str) -> None:
+async def test_a_restored_copy_under_the_same_name_is_recognized_by_its_id(work: Any, app: App, url: str) -> None:
     await total(app)
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE windlass.identity SET id = gen_random_uuid()")
@@ -119,7 +119,7 @@ async def test_a_store_that_is_away_is_not_the_callers_trouble(url: str) -> None
     await away.aclose()
 
 
-async def test_a_user_who_may_not_is_told_so(watcher: App, work: Any, url: str) -> None:
+async def test_a_user_without_the_right_gets_an_error_that_names_it(watcher: App, work: Any, url: str) -> None:
     caller = Psycopg()
     await caller.open(url)
     await caller.execute("DROP ROLE IF EXISTS windlass_nobody")

@@ -43,7 +43,7 @@ def total(app: App) -> int:
 def wait_for_a_lock(url: str) -> None:
     """Until a session waits for one."""
     with psycopg.connect(url, autocommit=True) as watcher:
-        until(lambda: watcher.execute(WAITING).fetchone() is not None, "somebody waits")
+        until(lambda: watcher.execute(WAITING).fetchone() is not None, "a session waits")
 
 
 def twice(task: Any, connection: Any) -> None:

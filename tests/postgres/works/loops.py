@@ -19,7 +19,7 @@ from windlass.store.open import open_store
 from windlass.store.records import LeaseRequest, ProcessRole, RunnerEnd
 
 QUEUES, TYPES = ("default",), ("quick",)
-MOST = 10
+MAX_JOBS = 10
 
 
 class Loop:
@@ -50,7 +50,7 @@ class Loop:
     async def _step(self, claim: int) -> int:
         try:
             jobs = await self._store.jobs.claim(
-                request(self.runner, claim=claim, queues=QUEUES, types=TYPES, most=MOST, limit=MOST)
+                request(self.runner, claim=claim, queues=QUEUES, types=TYPES, most=MAX_JOBS, limit=MAX_JOBS)
             )
             os.write(self._effects, "".join(f"{job.id}\n" for job in jobs).encode())
             if jobs:

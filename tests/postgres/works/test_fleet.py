@@ -64,7 +64,7 @@ def test_every_job_ends_once_and_no_runner_loses_a_lease(fleet: Plant) -> None:
     fleet.until_completed(SIZE.jobs, 120)
     (sessions,) = fleet.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")[0]
 
-    assert _leases(fleet) == leases, "somebody goes on under another lease"
+    assert _leases(fleet) == leases, "a worker continues under another lease"
     fleet.stop([*trees, *loops])
     fleet.check(ids)
     assert _leases(fleet) == set()

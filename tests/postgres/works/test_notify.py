@@ -58,7 +58,7 @@ def test_an_enqueue_of_another_process_wakes_an_idle_worker_sooner_than_polling_
     assert "no hints wake this worker (the store's address says ?notify=off)" in worker.output
 
 
-async def test_hints_are_rare_while_jobs_come_one_by_one_and_the_last_is_told(
+async def test_hints_are_rare_while_jobs_come_one_by_one_and_the_last_sends_one(
     plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clock of its own, which counts a millisecond per job however long that takes."""
@@ -71,11 +71,11 @@ async def test_hints_are_rare_while_jobs_come_one_by_one_and_the_last_is_told(
             await app.aenqueue_many([new_job(type="quick")])
         last = time.monotonic()
         clock.advance(SECOND // HINT_RATE.tokens)
-        await asyncio.to_thread(until, lambda: heard[-1][0] > last, "the last jobs are told of")
+        await asyncio.to_thread(until, lambda: heard[-1][0] > last, "the last jobs are reported")
     await app.aclose()
     assert {queue for _, queue in heard} == {"default"}
-    told = HINT_RATE.burst + HINT_RATE.tokens
-    assert told - 1 <= len(heard) <= told + 1, "a burst at once, and then no more than the rate"
+    reported = HINT_RATE.burst + HINT_RATE.tokens
+    assert reported - 1 <= len(heard) <= reported + 1, "a burst at once, and then no more than the rate"
 
 
 async def test_a_hint_of_a_transaction_that_is_rolled_back_is_not_heard(plant: Plant) -> None:
@@ -95,7 +95,7 @@ def test_only_the_supervisor_listens_and_a_lost_hint_only_delays(plant: Plant) -
     worker = plant.worker("--processes", "2")
     ids = plant.enqueue("quick", 100)
     plant.until_completed(100)
-    # The last thing that a listener ran stays in sight only until the next, so the server is asked who would be told:
+    # The last thing that a listener ran is visible only until the next, so the server is asked who would get it:
     # each session is named by its part, and no runner's has ever said LISTEN.
     names = {name.split()[1] for name in plant.sessions()}
     assert names >= {"supervisor", "runner"}
@@ -126,7 +126,7 @@ async def test_a_supervisor_hears_of_its_own_queues_only(plant: Plant) -> None:
     assert await supervisor.signals.wait(mark, 10)
     mark = supervisor.signals.cursor()
     await client.queues.pause("other", None)
-    await client.queues.resume("other")  # told of no queue by name: it concerns everybody
+    await client.queues.resume("other")  # it names no queue: it concerns every worker
     assert await supervisor.signals.wait(mark, 10)
     await supervisor.close()
     await client.close()

@@ -53,7 +53,7 @@ def test_doctor_and_demo_work_behind_it(pooled: Plant) -> None:
 
 async def test_nothing_is_left_on_a_connection_that_others_get(postgres: Address, tmp_path: Path) -> None:
     direct = migrated_url(tmp_path)
-    # One connection to the server: whoever comes next has the very same.
+    # One connection to the server: the next client has the very same.
     with pgbouncer(postgres, pool=1) as bouncer:
         url = through(bouncer.address, direct)
         with psycopg.connect(direct) as fresh:
@@ -102,7 +102,7 @@ async def test_twenty_clients_share_five_connections(postgres: Address, tmp_path
 
             await asyncio.gather(*(serve(number) for number in range(20)))
             assert took.total() == 2_000
-            assert len(took) == 20, "somebody got nothing"
+            assert len(took) == 20, "a client got nothing"
             assert (await stores[0].operator.counts()).totals["completed"] == 2_000
 
 
@@ -124,9 +124,9 @@ async def test_statement_mode_is_refused_with_the_way_out(postgres: Address, tmp
     direct = migrated_url(tmp_path)
     with pgbouncer(postgres, mode="statement") as bouncer:
         store = open_store(through(bouncer.address, direct))
-        with pytest.raises(StoreUnavailable, match=r"statement pooling mode; .*pool_mode = transaction") as told:
+        with pytest.raises(StoreUnavailable, match=r"statement pooling mode; .*pool_mode = transaction") as reported:
             await store.migrate()
-        assert told.value.lasting
+        assert reported.value.lasting
         await store.close()
 
 

@@ -18,7 +18,7 @@ LOCKS = {
     "LOCK windlass.history IN ACCESS EXCLUSIVE MODE": 2 * LEASE,
     "LOCK windlass.queues, windlass.watermarks, windlass.idempotency_keys IN ACCESS EXCLUSIVE MODE": 2 * LEASE,
     "LOCK windlass.workers, windlass.leadership IN ACCESS EXCLUSIVE MODE": 2 * LEASE,
-    # Nobody can renew: that is a silence of everybody, not a death.
+    # No lease can be renewed: that is an outage, not the death of a worker.
     "LOCK windlass.leases, windlass.lease_activity IN ACCESS EXCLUSIVE MODE": 2 * LEASE,
     "SELECT FROM windlass.leases FOR UPDATE": 2 * LEASE,
 }

@@ -34,14 +34,14 @@ def _loser(life: Life, winner: str | None, times: Times, jobs: Jobs) -> Iterator
     if alone and (life.id in jobs or life.runs):
         yield life.id, f"{winner} was said to stand for it, and yet it is there"
     if winner not in times.lives or not times.lives[winner].enqueues:
-        yield life.id, f"{winner} is said to stand for it, and nobody knows that one"
+        yield life.id, f"{winner} is said to be the existing job, and is unknown"
 
 
 def _at_once(key: str, lives: list[Life], times: Times) -> Iterator[Found]:
     lives.sort(key=acknowledged_on)
     for before, after in pairwise(lives):
-        told = [each for each in (*before.settles, *before.put_backs) if each.answer != "stale"]
-        ends = [each.invoked for each in told if each.status in FINISHED]
+        reported = [each for each in (*before.settles, *before.put_backs) if each.answer != "stale"]
+        ends = [each.invoked for each in reported if each.status in FINISHED]
         ends += [act.invoked for act in before.acts] + times.silent_put_backs
         if min(ends, default=acknowledged_on(after)) >= acknowledged_on(after):
             yield after.id, f"it was stored while {before.id} held its key {key!r}"
@@ -50,9 +50,9 @@ def _at_once(key: str, lives: list[Life], times: Times) -> Iterator[Found]:
 def miscounted(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I16: the counts are a recount."""
     recount = Counter(str(job["status"]) for job in jobs.values())
-    told = {str(status): count for status, count in counts.items() if count}
-    if told != dict(recount):
-        yield None, f"the store counts {told}, and there are {dict(recount)}"
+    reported = {str(status): count for status, count in counts.items() if count}
+    if reported != dict(recount):
+        yield None, f"the store counts {reported}, and there are {dict(recount)}"
 
 
 def never_over(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:

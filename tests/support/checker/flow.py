@@ -70,7 +70,7 @@ def _faster(rate: Rate, alike: Iterable[dict[str, Any]], whose: str) -> Iterator
             yield job, f"{whose} may start {rate}, and when this one started it was {over:.3f} too many"
 
 
-def out_of_line(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+def out_of_order(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I8: of two jobs under a key of strict order, the one that was stored first is over when the other begins."""
     for (_, key), alike in by_place(jobs, lambda job: bool(job.get("key_strict"))).items():
         known = [job for job in alike if _orderly(times, job)]
@@ -100,13 +100,13 @@ def _over(job: dict[str, Any]) -> int:
     return micros(job.get("finished_at")) if job["status"] in FINISHED else FOREVER
 
 
-def left_in_line(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+def left_waiting(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I15: in the end no job waits for a key that is free."""
     for (_, key), alike in by_place(jobs, lambda job: True).items():
         line = [job for job in alike if job["status"] == "blocked" and job.get("reason") == WAITING_FOR_KEY]
         held = sum(1 for job in alike if job["status"] in (STRICT_HOLDS if _keeps(job) else HOLDS))
         for job in line[: max(0, min(map(limit_of_key, line), default=0) - held)]:
-            yield job["id"], f"it is in line for the key {key!r}, which is free"
+            yield job["id"], f"it waits for the key {key!r}, which is free"
 
 
 def _keeps(job: dict[str, Any]) -> bool:
@@ -170,9 +170,9 @@ def _in(rule: Rules, jobs: Jobs) -> list[dict[str, Any]]:
 
 
 FLOW: list[tuple[str, Callable[[Times, Jobs, Mapping[str, int]], Iterator[Found]]]] = [
-    ("I8", out_of_line),
+    ("I8", out_of_order),
     ("I11", too_many),
     ("I12", too_fast),
-    ("I15", left_in_line),
+    ("I15", left_waiting),
     ("I18", unfair),
 ]

@@ -69,15 +69,15 @@ def _first_end(times: Times, jobs: Jobs, member: str, *, completed: bool) -> int
     life = times.life(member)
     if not completed and life.acted("cancel"):
         return 0  # at that moment, which is not compared
-    told = [
+    reported = [
         each.invoked
         for each in life.settles
         if each.answer not in ("stale", "failed")
         and (each.status == Status.COMPLETED or (not completed and each.status in FINISHED))
     ]
     if not completed and jobs.get(member, {}).get("status") in LOST:
-        return min([0, *told])
-    return min(told, default=FOREVER)
+        return min([0, *reported])
+    return min(reported, default=FOREVER)
 
 
 def _was_lost(times: Times, jobs: Jobs, member: str) -> bool:

@@ -32,7 +32,7 @@ def unexpected(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     """I2: nothing is there, or runs, that was not enqueued, and payloads are as they were sent."""
     seen = job is not None or life.runs or life.claims
     if seen and not any(each.step != "fail" for each in life.enqueues):
-        yield "nobody handed it in" if not life.enqueues else "its enqueue was refused, and yet it is there"
+        yield "it was not enqueued" if not life.enqueues else "its enqueue was refused, and yet it is there"
     yield from _refused(life)
     sent = {each.facts["payload"] for each in life.enqueues}
     for one in _seen(life):
@@ -91,12 +91,12 @@ def _was_hit(life: Life, attempt: int, faults: list[Fault]) -> bool:
 
 def charged_wrongly(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     """I19: an attempt is charged with a crash, or suspected of one, only if a process that held it was killed."""
-    told = {each.attempt: each.outcome for each in (*life.settles, *life.put_backs) if each.answer == "settled"}
-    told |= {each["attempt"]: each["outcome"] for each in (job or {}).get("attempts", ()) if each.get("outcome")}
+    reported = {each.attempt: each.outcome for each in (*life.settles, *life.put_backs) if each.answer == "settled"}
+    reported |= {each["attempt"]: each["outcome"] for each in (job or {}).get("attempts", ()) if each.get("outcome")}
     killing = [fault for fault in times.faults if fault.kills]
-    for attempt, outcome in told.items():
+    for attempt, outcome in reported.items():
         if outcome.startswith("crashed") and not _was_hit(life, attempt, killing):
-            yield f"attempt {attempt} was charged as {outcome!r}, and nobody had killed its process"
+            yield f"attempt {attempt} was charged as {outcome!r}, and its process was not killed"
 
 
 def held_twice(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
@@ -111,17 +111,17 @@ def held_twice(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
 
 
 def _released(life: Life, claim: Claim, before: int, times: Times) -> bool:
-    told = [each for each in (*life.settles, *life.put_backs) if each.attempt >= claim.attempt]
-    named = any(each.invoked < before and each.answer not in ("stale", "failed") for each in told)
+    reported = [each for each in (*life.settles, *life.put_backs) if each.attempt >= claim.attempt]
+    named = any(each.invoked < before and each.answer not in ("stale", "failed") for each in reported)
     return named or any(at < before for at in times.silent_put_backs)
 
 
 def stale_write(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     """I6: what an old attempt writes changes nothing, and an attempt ends once."""
-    for told in life.settles:
-        newer = [claim.attempt for claim in life.claims if claim.answered < told.invoked]
-        if told.answer == "settled" and newer and max(newer) > told.attempt:
-            yield f"attempt {told.attempt} was settled after attempt {max(newer)} had been claimed"
+    for reported in life.settles:
+        newer = [claim.attempt for claim in life.claims if claim.answered < reported.invoked]
+        if reported.answer == "settled" and newer and max(newer) > reported.attempt:
+            yield f"attempt {reported.attempt} was settled after attempt {max(newer)} had been claimed"
     settled = [each for each in (*life.settles, *life.put_backs) if each.answer == "settled"]
     for attempt, times_ in Counter(each.attempt for each in settled).items():
         if times_ > 1:
@@ -130,11 +130,11 @@ def stale_write(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
 
 def moved_wrongly(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     """I7: legal moves only, and what is finished stays so until a person says otherwise."""
-    told = [each for each in (*life.settles, *life.put_backs) if each.answer in ("settled", "already")]
-    for each in told:
+    reported = [each for each in (*life.settles, *life.put_backs) if each.answer in ("settled", "already")]
+    for each in reported:
         if not may_move(Status.RUNNING, Status(each.status)):
             yield f"attempt {each.attempt} moved it from running to {each.status}"
-    finish = _finish(told)
+    finish = _finish(reported)
     if finish is None:
         return
     # A claim that was asked for before the retry may have come to the store after it.
@@ -147,8 +147,8 @@ def moved_wrongly(life: Life, job: Dumped | None, times: Times) -> Iterator[str]
         yield f"it was settled as {finish.status}, and it is {job['status']}"
 
 
-def _finish(told: list[Ending]) -> Ending | None:
-    finishes = [each for each in told if Status(each.status) in FINISHED]
+def _finish(reported: list[Ending]) -> Ending | None:
+    finishes = [each for each in reported if Status(each.status) in FINISHED]
     return min(finishes, key=lambda each: each.answered, default=None)
 
 

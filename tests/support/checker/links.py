@@ -34,7 +34,7 @@ def too_early(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[F
 def wrongly_given(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I14: what a child gets of a parent is the result of an attempt that completed, in every attempt of its own."""
     for life, parents in _children(times, jobs):
-        taken = {_standing(times, parent) for _, parent in _stored(life).facts.get("result_params", ())}
+        taken = {_existing(times, parent) for _, parent in _stored(life).facts.get("result_params", ())}
         for claim in life.claims:
             for parent in taken.intersection(parents):
                 results = {each.result for each in _completions(times, parent) if each.invoked < claim.answered}
@@ -56,7 +56,7 @@ def in_vain(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Fou
         if _waits_for_ends(life) and parent_in_reason(job.get("reason")) is not None:
             yield life.id, f"it waits for ends alone, and was cancelled because of one: {job['reason']}"
         else:
-            yield from _called_off(job, ended)
+            yield from _cancelled(job, ended)
 
 
 def _before_any_end(life: Life, parents: list[str], times: Times, jobs: Jobs) -> Iterator[Found]:
@@ -70,27 +70,27 @@ def _waits_for_ends(life: Life) -> bool:
     return bool(_stored(life).facts.get("when_ended"))
 
 
-def _called_off(job: dict[str, Any], ended: Mapping[str, str]) -> Iterator[Found]:
+def _cancelled(job: dict[str, Any], ended: Mapping[str, str]) -> Iterator[Found]:
     culprit = parent_in_reason(job.get("reason")) if job["status"] == Status.CANCELLED else None
     # One whose key was taken by another stays cancelled when its parent is tried again.
     if culprit is None or job.get("idempotency_key"):
         return
     if culprit not in job["parents"]:
-        yield job["id"], f"it was called off because of {culprit}, which is no parent of it"
+        yield job["id"], f"it was cancelled because of {culprit}, which is no parent of it"
     elif culprit in ended and effect_of(Status(ended[culprit])) is not ParentEffect.CANCEL:
-        yield job["id"], f"it was called off because of its parent {culprit}, which is {ended[culprit]}"
+        yield job["id"], f"it was cancelled because of its parent {culprit}, which is {ended[culprit]}"
 
 
 def other_parents(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I14: the store knows the parents that were enqueued, or those that replace them."""
     for life in times.lives.values():
-        said = {_standing(times, parent) for each in life.enqueues for parent in each.facts.get("parents", ())}
+        said = {_existing(times, parent) for each in life.enqueues for parent in each.facts.get("parents", ())}
         kept = set(jobs.get(life.id, {}).get("parents", ()))
         if life.id in jobs and kept != said:
             yield life.id, f"it was enqueued as a child of {sorted(said)}, and it is one of {sorted(kept)}"
 
 
-def _standing(times: Times, id_: str) -> str:
+def _existing(times: Times, id_: str) -> str:
     """The job itself, or another that had its key."""
     enqueues = times.lives[id_].enqueues if id_ in times.lives else []
     return next((each.winner for each in enqueues if each.winner is not None), id_)
@@ -111,8 +111,8 @@ def _stored(life: Life) -> Enqueued:
 
 
 def _completions(times: Times, id_: str) -> list[Ending]:
-    told = times.lives[id_].settles
-    return [each for each in told if each.status == Status.COMPLETED and each.answer not in ("stale", "failed")]
+    reported = times.lives[id_].settles
+    return [each for each in reported if each.status == Status.COMPLETED and each.answer not in ("stale", "failed")]
 
 
 LINKS: list[tuple[str, Callable[[Times, Jobs, Mapping[str, int]], Iterator[Found]]]] = [

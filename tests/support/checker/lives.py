@@ -131,7 +131,7 @@ class Times(msgspec.Struct):
     """What queues were told."""
     schedules: dict[str, Line] = {}
     """What schedules were told, and where each was then."""
-    stands: dict[str, Line] = {}
+    final: dict[str, Line] = {}
     """Where the store says that each is in the end."""
     firings: dict[str, list[Firing]] = {}
     looks: dict[str, int] = {}
@@ -162,8 +162,8 @@ def gather(lines: Iterable[Line]) -> Times:
                 times.rules.append(line)
             case "schedule":
                 times.schedules[line["name"]] = line
-            case "stands":
-                times.stands[line["name"]] = line
+            case "final":
+                times.final[line["name"]] = line
             case "healed" | "drained" | "skips_locked":
                 times.marks[line["what"]] = line
             case _ if line.get("step") == "invoke":
@@ -276,8 +276,8 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
         case "due" if step == "ok":
             times.looks[process_of(line)] = line["now"]
         case "fire" if step != "info":
-            told = line["fired"] if step == "ok" else [{"done": False} for _ in parts]
-            for (firing, enqueues), became in zip(parts, told, strict=True):
+            reported = line["fired"] if step == "ok" else [{"done": False} for _ in parts]
+            for (firing, enqueues), became in zip(parts, reported, strict=True):
                 _fired(firing, enqueues, became, at)
 
 

@@ -87,8 +87,8 @@ class Schemas:
             await store.migrate()
             await store.close()
 
-        with ThreadPoolExecutor() as aside:  # a test may have a loop running here
-            aside.submit(asyncio.run, migrate()).result()
+        with ThreadPoolExecutor() as pool:  # a test may have a loop running here
+            pool.submit(asyncio.run, migrate()).result()
         self._first_steps = self._steps(name)
         self._first = {table: self._execute(f"SELECT * FROM {name}.{table}") for table in self._tables(name)}
         return name

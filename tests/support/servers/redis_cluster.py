@@ -61,7 +61,7 @@ class RedisCluster:
         for start, end, (_, port, *_), *_ in self._alive().execute("CLUSTER", "SLOTS"):
             if start <= slot <= end:
                 return next(node for node in self.nodes if node.port == port)
-        raise LookupError(f"slot {slot} is served by nobody")
+        raise LookupError(f"slot {slot} is served by no node")
 
     def await_failover(self, key: str, old: RedisServer) -> None:
         """Until another than `old` keeps this key. A subscriber may notice the loss long before."""

@@ -51,6 +51,6 @@ def _has_started(nemesis: Nemesis, job: NewJob) -> bool:
         return True
     let_pass(0.1)
     try:
-        return nemesis.yard.app.jobs.get(job.id).finished  # somebody may have cancelled it
+        return nemesis.yard.app.jobs.get(job.id).finished  # it may have been cancelled
     except WindlassError:
         return False

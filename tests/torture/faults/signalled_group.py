@@ -10,7 +10,7 @@ from tests.torture.nemesis import Nemesis
 
 
 def signalled_group(nemesis: Nemesis, place: int) -> None:
-    """What is under way is handed back; nothing has crashed."""
+    """Running jobs are requeued; none has crashed."""
     start_long_jobs(nemesis, nemesis.yard.lease)
     worker = nemesis.workers[place]
     with nemesis.fault("stop a group", worker.tree()):

@@ -19,7 +19,7 @@ def stranger_lock(nemesis: Nemesis, server: PostgresServer) -> None:
     with (
         long_fault(nemesis, f"{mode} on {table}") as seconds,
         server.address.connect() as stranger,
-        suppress(LockNotAvailable),  # it waited for an old reader, and everybody else waited behind it
+        suppress(LockNotAvailable),  # it waited for an old reader, and all others waited behind it
         stranger.transaction(),
     ):
         stranger.execute(f"SET LOCAL lock_timeout = '{seconds * 1000:.0f}ms'".encode())

@@ -157,11 +157,11 @@ def _of_chain(home: App, job: Job, advice: Advice) -> dict[str, str]:
     links = home.jobs.links(job.id)
     said = {"chain": f"{place_in(links)} ({advice(f'windlass jobs list --chain {job.id}')})"}
     if links.before is not None:
-        said["comes after"] = _told(links.before)
+        said["comes after"] = _described(links.before)
     elif job.parents:
         said["comes after"] = f"{job.parents[0]}, which is not kept any more"
     if links.after is not None:
-        said["comes before"] = _told(links.after)
+        said["comes before"] = _described(links.after)
     return said
 
 
@@ -173,7 +173,7 @@ def place_in(links: Links) -> str:
     return f"link {links.place:,} of {count}" + ("" if links.ends else " or more")
 
 
-def _told(job: Job) -> str:
+def _described(job: Job) -> str:
     return f"{job.type} {job.status} {job.id}"
 
 

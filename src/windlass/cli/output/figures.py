@@ -46,22 +46,22 @@ def ago(seconds: float | None) -> str:
     return f"{span(int(seconds)).replace('.0s', 's')} ago" if seconds >= 1 else "now"
 
 
-def spark(course: Sequence[int], width: int) -> str:
+def spark(values: Sequence[int], width: int) -> str:
     """Values as a row of bars, the newest last; blank before the first.
 
     The lowest bar means zero, so that one job is visible beside a thousand.
     """
-    shown = course[-width:] if width > 0 else []
+    shown = values[-width:] if width > 0 else []
     most = max(shown, default=0)
     bars = "".join(_bar(each, most) for each in shown)
     return bars.lstrip(_BARS[0]).rjust(len(bars))
 
 
-def bars(course: Sequence[float | None], *, plain: bool = False) -> str:
+def bars(values: Sequence[float | None], *, plain: bool = False) -> str:
     """Values with gaps as a row of bars: a gap is blank, the lowest bar means zero."""
-    most = max((each for each in course if each is not None), default=0)
+    most = max((each for each in values if each is not None), default=0)
     scale = _PLAIN_BARS if plain else _BARS
-    return "".join(" " if each is None else _bar(each, most, scale) for each in course)
+    return "".join(" " if each is None else _bar(each, most, scale) for each in values)
 
 
 def _bar(count: float, most: float, scale: str = _BARS) -> str:

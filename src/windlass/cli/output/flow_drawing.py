@@ -43,8 +43,8 @@ def draw_graph(tree: FlowTree) -> Iterator[str]:
 def _line(found: Sequence[Box], box: Box) -> str:
     name = cut(printable(box.name), MAX_NAME)
     if box.count > 1:
-        told = ", ".join(f"{count:,} {end}" for end, count in box.ends.items())
-        return f"{SIGNS[box.status]} {name} × {box.count:,}: {told}{_conditions(found, box)}"
+        described = ", ".join(f"{count:,} {end}" for end, count in box.ends.items())
+        return f"{SIGNS[box.status]} {name} × {box.count:,}: {described}{_conditions(found, box)}"
     return f"{SIGNS[box.status]} {name} {box.status}{_conditions(found, box)}"
 
 
@@ -56,5 +56,5 @@ def _conditions(found: Sequence[Box], box: Box) -> str:
     by_when: dict[str, list[str]] = {}
     for name, when in others:
         by_when.setdefault(when, []).append(name)
-    told = [f"{', '.join(names[:5])}{'…' if len(names) > 5 else ''} {when}" for when, names in by_when.items()]
-    return f"  (when {' and '.join(told)})" if told else ""
+    described = [f"{', '.join(names[:5])}{'…' if len(names) > 5 else ''} {when}" for when, names in by_when.items()]
+    return f"  (when {' and '.join(described)})" if described else ""

@@ -29,7 +29,7 @@ STYLES = {
 
 
 TIMES = frozenset({"done/s", *(f"{what} {share}" for what in ("wait", "run") for share in ("p50", "p95", "p99"))})
-COURSES = frozenset({"done", "failures", "most pending", "oldest"})
+TIMELINE = frozenset({"done", "failures", "most pending", "oldest"})
 SPREAD = frozenset({"median", "lowest", "highest"})
 NUMBERS = frozenset(
     {
@@ -43,7 +43,7 @@ NUMBERS = frozenset(
         "jobs",
         *SPREAD,
         *TIMES,
-        *COURSES,
+        *TIMELINE,
         *STYLES,
     }
 )
@@ -68,8 +68,8 @@ def console(plain_width: int = PLAIN_WIDTH) -> Console:
     """Standard output; plain if it is not a terminal, with the width of COLUMNS."""
     if sys.stdout.isatty():
         return Console(highlight=False)
-    told = os.environ.get("COLUMNS", "")
-    return PlainConsole(highlight=False, width=int(told) if told.isdecimal() and int(told) else plain_width)
+    given = os.environ.get("COLUMNS", "")
+    return PlainConsole(highlight=False, width=int(given) if given.isdecimal() and int(given) else plain_width)
 
 
 def print_table(

@@ -34,7 +34,9 @@ Cron = Annotated[
     str | None,
     typer.Option(help="When: five fields from the minute, or six from the second, such as '0 9 * * 1-5'; or @daily."),
 ]
-Every = Annotated[str | None, typer.Option(help="Instead of --cron: the interval, such as 5m, from its creation on.")]
+Every = Annotated[
+    str | None, typer.Option(help="Instead of --cron: the interval, such as 5m, from when it is added.")
+]
 Tz = Annotated[str | None, typer.Option("--tz", help="Time zone of --cron, such as Europe/Berlin; default UTC.")]
 CatchUp = Annotated[str | None, typer.Option(help="Which missed ticks run: one (the last; default), all or none.")]
 Overlap = Annotated[

@@ -14,7 +14,7 @@ from windlass.cli.top.snapshot import Hour, gather
 from windlass.core.moments import SECOND, parse_duration
 from windlass.errors import InvalidTime
 
-SHORTEST = SECOND // 10
+MIN_EVERY = SECOND // 10
 PLAIN_WIDTH = 120
 """The width for files and pipes, unless COLUMNS is set."""
 
@@ -28,7 +28,7 @@ def top(
 ) -> None:
     """Watch queues, types, workers and failures, live. q quits."""
     every = parse_duration(interval, "--interval")
-    if every < SHORTEST:
+    if every < MIN_EVERY:
         raise InvalidTime("--interval", f"must be at least 100ms, not {interval}")
     home, out = look(store, app, through_server=False), console(PLAIN_WIDTH)
     if as_json:

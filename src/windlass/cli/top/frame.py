@@ -54,13 +54,13 @@ def head(snapshot: Snapshot, width: int) -> list[RenderableType]:
     busy = sum(worker.busy for worker in snapshot.workers)
     count = len(snapshot.workers)
     busy_slots = f"{busy} of {slots} slots busy" + (f" ({busy / slots:.0%})" if slots else "")
-    crew = f"{count} worker{'' if count == 1 else 's'}, {busy_slots}" if count else "no workers"
+    workers = f"{count} worker{'' if count == 1 else 's'}, {busy_slots}" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
-    lately = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
+    lately = spark(snapshot.completed, width - len(pace) - len(workers) - 4).lstrip()
     return [
         _sides(title, Text(f"{snapshot.at:%Y-%m-%d %H:%M:%S} UTC", "dim")),
         *_totals(snapshot.totals, width),
-        _sides(Text.assemble((pace, "bold"), "  ", (lately, "green")), Text(crew, "" if count else "yellow")),
+        _sides(Text.assemble((pace, "bold"), "  ", (lately, "green")), Text(workers, "" if count else "yellow")),
         *_alerts(snapshot.alerts),
     ]
 
@@ -150,7 +150,7 @@ def _queue_row(line: QueueLine, steps: int, *, blocked: bool) -> list[Text]:
             ),
         ),
         _time(line.oldest),
-        Text(spark(line.course, steps), "green"),
+        Text(spark(line.completed, steps), "green"),
         Text(bars(line.hour), "green"),
     ]
 
@@ -183,7 +183,7 @@ def types(lines: Sequence[TypeLine], width: int) -> Section:
                         line.rates.run.p99,
                     ),
                 ),
-                Text(spark(line.course, _bars(width)), "green"),
+                Text(spark(line.completed, _bars(width)), "green"),
             ]
             for line in lines
         ],

@@ -16,7 +16,7 @@ from windlass.observe.alerts import Alert, AlertFacts, find_alerts
 from windlass.store.open import redact
 from windlass.store.records import WorkerInfo
 
-COURSE_STEPS = 60
+INTERVALS = 60
 HOUR_POINTS = 30
 MAX_FAILURES = 20
 
@@ -32,7 +32,7 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
     oldest: float | None
     """Seconds that the oldest pending job has waited."""
     rates: RecentStats
-    course: list[int]
+    completed: list[int]
     """Completed in each interval of the last minutes, oldest first."""
     hour: list[int | None] = []
     """Completed in each two minutes of the last hour, as sampled; None where not sampled."""
@@ -43,7 +43,7 @@ class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
 
     type: str
     rates: RecentStats
-    course: list[int]
+    completed: list[int]
 
 
 class FailureLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,9 +65,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     totals: dict[str, int]
     per_second: float
     """Completed, over all queues."""
-    course: list[int]
-    course_seconds: float
-    """The length of an interval of `course`."""
+    completed: list[int]
+    interval_seconds: float
+    """The length of an interval of `completed`."""
     queues: list[QueueLine]
     types: list[TypeLine]
     workers: list[WorkerInfo]
@@ -95,20 +95,20 @@ class Hour:
 
 def gather(app: App, hour: Hour | None = None) -> Snapshot:
     """Read the store. No query scans the finished jobs."""
-    recent = app.stats.recent(COURSE_STEPS * INTERVAL / SECOND)
+    recent = app.stats.recent(INTERVALS * INTERVAL / SECOND)
     counts, workers = app.stats.counts(), app.workers.list()
-    course, last_hour = (hour or Hour()).read(app, recent.now)
-    queues = _queues(app, recent, counts.queues, course)
+    timeline, last_hour = (hour or Hour()).read(app, recent.now)
+    queues = _queues(app, recent, counts.queues, timeline)
     return Snapshot(
         store=redact(app.store),
         at=to_datetime(recent.now),
         totals=counts.totals,
         per_second=recent.rate(RATE_WINDOW),
-        course=recent.completed_by_interval(COURSE_STEPS),
-        course_seconds=INTERVAL / SECOND,
+        completed=recent.completed_by_interval(INTERVALS),
+        interval_seconds=INTERVAL / SECOND,
         queues=queues,
         types=[
-            TypeLine(type=name, rates=recent_stats(part), course=part.completed_by_interval(COURSE_STEPS))
+            TypeLine(type=name, rates=recent_stats(part), completed=part.completed_by_interval(INTERVALS))
             for name, part in sorted(recent.by(lambda meter: meter.type).items())
         ],
         workers=workers,
@@ -150,18 +150,18 @@ def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Tim
             jobs=jobs.get(queue.name, none),
             oldest=oldest.get(queue.name),
             rates=recent_stats(parts.get(queue.name, nothing)),
-            course=parts.get(queue.name, nothing).completed_by_interval(COURSE_STEPS),
+            completed=parts.get(queue.name, nothing).completed_by_interval(INTERVALS),
             hour=_hour(hour, queue.name),
         )
         for queue in app.queues.list()
     ]
 
 
-def _hour(course: Timeline, queue: str) -> list[int | None]:
+def _hour(timeline: Timeline, queue: str) -> list[int | None]:
     """A queue without samples had no jobs whenever they were counted."""
-    if line := course.series.get(queue):
+    if line := timeline.series.get(queue):
         return [None if point is None else point.completed for point in line.points]
-    return [None if point is None else 0 for point in course.all.points]
+    return [None if point is None else 0 for point in timeline.all.points]
 
 
 def _failure(job: Job) -> FailureLine:

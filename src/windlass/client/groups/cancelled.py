@@ -235,8 +235,8 @@ async def cancel_if_it_holds(store: Store, flow: JobId, late: Sequence[Job], rea
 async def _cancel_late_links(store: Store, group: JobId, reason: str) -> None:
     """Cancel the jobs that cancelled members stand for, if they were stored after these."""
     after: JobId | None = None
-    standing = JobFilter(parent=group, status=(Status.CANCELLED,), type=MEMBER_TYPE)
-    while ids := await store.operator.select(standing, BATCH, after):
+    wanted = JobFilter(parent=group, status=(Status.CANCELLED,), type=MEMBER_TYPE)
+    while ids := await store.operator.select(wanted, BATCH, after):
         after = ids[-1]
         late, _ = await late_behind(store.operator, group, ids)
         if late and await cancel_if_it_holds(store, group, late, reason) is None:

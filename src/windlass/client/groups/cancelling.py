@@ -53,8 +53,8 @@ async def cancel_members(operator: OperatorStore, group: JobId, status: tuple[St
 async def _cancel_behind(operator: OperatorStore, group: JobId, status: tuple[Status, ...], reason: str) -> None:
     """Cancel the jobs of this group that its members stand for; the members are cancelled with them."""
     after: JobId | None = None
-    standing = JobFilter(parent=group, status=status, type=MEMBER_TYPE)
-    while ids := await operator.select(standing, BATCH, after):
+    wanted = JobFilter(parent=group, status=status, type=MEMBER_TYPE)
+    while ids := await operator.select(wanted, BATCH, after):
         after = ids[-1]
         jobs = [job for job in await operator.get(ids) if job is not None]
         while jobs := await own_jobs_before(operator, group, jobs):

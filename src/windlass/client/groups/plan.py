@@ -107,7 +107,7 @@ class Plan:
         else:
             place = Place(seed=seed, flow=self.id, fresh=self.fresh, before=self._before)
             last, behind = part._last, part._linked(place)
-        return [*self._limited(index, behind.jobs), self._standing(id_, last, behind.end)]
+        return [*self._limited(index, behind.jobs), self._representing(id_, last, behind.end)]
 
     def _after(self, job: TaskJob[Any], **fields: Any) -> NewJob:
         """Make a job start when the link before the group has completed."""
@@ -127,7 +127,7 @@ class Plan:
         fields = {"concurrency_key": f"group:{self.id}", "key_limit": self.rules.max_running}
         return [msgspec.structs.replace(job, **fields) for job in jobs]
 
-    def _standing(self, id_: JobId, last: TaskJob[Any], end: JobId) -> NewJob:
+    def _representing(self, id_: JobId, last: TaskJob[Any], end: JobId) -> NewJob:
         """A member that completes with the result of another job."""
         return NewJob(
             id=id_,

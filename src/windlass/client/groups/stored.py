@@ -22,13 +22,13 @@ async def without_stored(enqueuer: Enqueuer, jobs: list[NewJob], connection: obj
 
     The key of such a job may be free again, so it would run a second time.
     """
-    standing = {job.id: job for job in jobs if job.type == MEMBER_TYPE}
-    if not standing:
+    members = {job.id: job for job in jobs if job.type == MEMBER_TYPE}
+    if not members:
         return jobs
-    found = await enqueuer._stored(list(standing), connection)
+    found = await enqueuer._stored(list(members), connection)
     behind = {job.id: job for job in jobs}
     gone = {job.id for job in found if job is not None}
-    waiting = [standing[id_] for id_ in gone]
+    waiting = [members[id_] for id_ in gone]
     while waiting:
         parents = [behind[id_] for job in waiting for id_ in job.parents if id_ in behind]
         gone |= {job.id for job in parents}

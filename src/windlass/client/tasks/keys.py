@@ -131,7 +131,7 @@ def key_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "key_strict": check_key_order(options["key_order"])} if "key_order" in options else fields
 
 
-def check_key_terms(fields: Mapping[str, Any], *, keyed: bool) -> None:
+def check_key_options(fields: Mapping[str, Any], *, keyed: bool) -> None:
     """Check the options of a key that task and call set together."""
     for name, option in _OF_KEY.items():
         if not keyed and name in fields:

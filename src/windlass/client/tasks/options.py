@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
-from windlass.client.tasks.keys import check_key_terms, key_fields
+from windlass.client.tasks.keys import check_key_options, key_fields
 from windlass.core.codec import check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.ids import JobRef, check_id
@@ -96,7 +96,7 @@ def check_together(fields: Mapping[str, Any]) -> None:
         for name in ("idempotency_window", "on_conflict"):
             if name in fields:
                 raise InvalidOption(name, "has no effect without an idempotency_key")
-    check_key_terms(fields, keyed=fields.get("concurrency_key") is not None)
+    check_key_options(fields, keyed=fields.get("concurrency_key") is not None)
     due, over = fields.get("run_at"), fields.get("expires_at")
     if due is None and over is None:
         due, over = fields.get("delay", 0), fields.get("expires")

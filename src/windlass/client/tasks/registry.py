@@ -11,7 +11,7 @@ from windlass.client.graphs.map import map_items
 from windlass.client.graphs.watch import watch_flow
 from windlass.client.groups.watch import stand_for, watch_group
 from windlass.client.tasks.hooks import is_function, place
-from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
+from windlass.client.tasks.keys import KeyTemplate, check_key_options, key_fields, key_template
 from windlass.client.tasks.link import Home
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
@@ -223,7 +223,7 @@ def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     elif (policy := _retry(options.get("retry"))) is not None:
         fields["max_attempts"] = check_attempts(policy.attempts, "retry.attempts")
     fields |= key_fields(options)
-    check_key_terms(fields, keyed="concurrency_key" in options)
+    check_key_options(fields, keyed="concurrency_key" in options)
     return fields
 
 

@@ -107,7 +107,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool
     created_at: datetime
     old_secret_until: datetime | None = None
-    """Until when the secret before the last rotation signs too."""
+    """Until when the secret before the last rotation also signs."""
 
 
 def settings_of(**options: Any) -> WebhookSettings:

@@ -1,5 +1,7 @@
 """GET and POST /login, the link of `windlass dev`, POST /logout."""
 
+import hashlib
+import hmac
 import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
@@ -9,11 +11,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from windlass.client.app import App
-from windlass.core.moments import SECOND
-from windlass.core.tokens import Token
+from windlass.core.moments import DAY, SECOND
+from windlass.core.tokens import Token, link_code
 from windlass.errors import WindlassError
 from windlass.server.access import Access
-from windlass.server.browser import link, session
+from windlass.server.browser import session
 from windlass.server.browser.pages import html_response, login_page
 from windlass.server.decode import read_body
 from windlass.server.dispatch import SAFE_HEADERS, address_of, answer_problem, refusal, request_id
@@ -21,6 +23,8 @@ from windlass.server.problem import Refused
 
 MAX_FORM = 4096
 HOME = "/"
+LINK_KIND = "login_link"
+"""The documents that keep which links of `windlass dev` were used."""
 _PATH = re.compile(r"/(?:[A-Za-z0-9_.~-][A-Za-z0-9_./~-]*)?(?:\?[A-Za-z0-9_.~%&=+:,-]*)?")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -63,10 +67,17 @@ class LogIn:
         text = self._development
         if request.method == "HEAD":
             return Response(status_code=204, headers=SAFE_HEADERS)
-        if text is None or not await link.spend(self._app, text, request.path_params["code"]):
+        if text is None or not await self._spend(text, request.path_params["code"]):
             said = "this link has been used, or is of another run: log in with the token, or start again"
             return html_response(login_page(HOME, said), 403)
         return await self._begin(request, text, await self._access.log_in(text, address_of(request)), HOME)
+
+    async def _spend(self, development: str, code: str) -> bool:
+        """Whether this is the code of this run, used for the first time. The store keeps its use over a restart."""
+        if not hmac.compare_digest(link_code(development).encode(), code.encode()):
+            return False
+        documents = (await self._app._ready()).documents
+        return await documents.add(LINK_KIND, hashlib.sha256(code.encode()).hexdigest(), "{}", DAY) is None
 
     async def _begin(self, request: Request, text: str, token: Token, following: str) -> Response:
         response = RedirectResponse(following, 303, SAFE_HEADERS)

@@ -22,11 +22,11 @@ def html_response(text: str, status: int = 200, retry_after: int | None = None) 
 
 def login_page(following: str, problem: str = "") -> str:
     """The form that takes a token."""
-    told = f"<p class='message bad' role='alert'>{html.escape(problem)}</p>" if problem else ""
+    message = f"<p class='message bad' role='alert'>{html.escape(problem)}</p>" if problem else ""
     return _page(
         "Log in",
         "<main><section class='panel card'><h1>Windlass</h1>"
-        f"<form method='post' action='/login'>{told}"
+        f"<form method='post' action='/login'>{message}"
         f"<input type='hidden' name='next' value='{html.escape(following)}'>"
         "<div class='fields one'><label for='token'>Token"
         "<input id='token' name='token' type='password' autocomplete='current-password' required autofocus>"

@@ -1,4 +1,6 @@
-"""Actions on the ticked jobs, or on all that match; each asks first, with the count."""
+"""Actions on the ticked jobs, or on all that match: each asks first, with the count, shows its progress, and can be
+stopped.
+"""
 
 from typing import Any
 
@@ -8,12 +10,12 @@ from windlass.core.search_text import parse_search, search_fields
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, WAITING, Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, JobNotFound, WindlassError
-from windlass.server.api.actions import ActionChange, NewAction, start_action
+from windlass.server.api.actions import ActionChange, NewAction, get_action, list_actions, start_action, stop_action
 from windlass.server.api.jobs import DeleteQuery, JobPatch, RetryRequest, cancel_job, change_job, retry_job, run_job
 from windlass.server.api.stats import MAX_COUNT
 from windlass.server.dashboard.confirm import Change, Input, confirm
 from windlass.server.dashboard.numbers import count, counted
-from windlass.server.dashboard.page import Moved, Page, Reply, View, link, unknown_verb
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
 from windlass.server.problem import Refused
 
 MAX_SELECTED = 200
@@ -170,4 +172,25 @@ def jobs_in_words(count: int) -> str:
     return f"{count:,} {'job' if count == 1 else 'jobs'}"
 
 
-PAGES = (Page(path="/jobs", method="POST", handler=change_jobs, scope=Scope.OPERATE),)
+async def show_actions(view: View) -> Reply:
+    """The newest actions first."""
+    return Shown("actions.html", "Actions", {"actions": (await view.ask(list_actions)).body.actions})
+
+
+async def show_action(view: View) -> Reply:
+    """One action and its progress."""
+    return Shown("action.html", "Action", {"action": (await view.ask(get_action, id=view.path["id"])).body})
+
+
+async def stop(view: View) -> Reply:
+    """Stop a running action after its current page."""
+    await view.ask(stop_action, id=view.path["id"])
+    return Moved(f"/actions/{view.path['id']}")
+
+
+PAGES = (
+    Page(path="/jobs", method="POST", handler=change_jobs, scope=Scope.OPERATE),
+    Page(path="/actions", handler=show_actions),
+    Page(path="/actions/{id}", handler=show_action),
+    Page(path="/actions/{id}/stop", method="POST", handler=stop, scope=Scope.OPERATE),
+)

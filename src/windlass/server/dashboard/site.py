@@ -15,7 +15,6 @@ from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.server.browser.session import cookie_of, drop_cookie
 from windlass.server.dashboard import (
-    actions,
     audit,
     dead,
     flows,
@@ -52,7 +51,6 @@ PAGES: tuple[Page, ...] = (
     *schedules.PAGES,
     *workers.PAGES,
     *types.PAGES,
-    *actions.PAGES,
     *audit.PAGES,
     *webhooks.PAGES,
     *suggest.PAGES,

@@ -60,7 +60,7 @@ class EventReader:
         self._app = app
         self.sequence = 0
         """The number of the last look; 0: before the first one."""
-        self._told: dict[tuple[JobId, Micros], int] = {}
+        self._reported: dict[tuple[JobId, Micros], int] = {}
         """Ends of the last seconds, and the look that found them."""
         self._kept: deque[tuple[int, Event]] = deque(maxlen=MAX_KEPT)
         self._position: Micros = 0
@@ -119,8 +119,8 @@ class EventReader:
         more, now, reached = await self._read(self._position - REPEATED)
         lag = now - reached
         self._position = now if lag > MAX_LAG else max(self._position, reached)
-        for key in [key for key in self._told if key[1] < self._position - 2 * LATE]:
-            del self._told[key]
+        for key in [key for key in self._reported if key[1] < self._position - 2 * LATE]:
+            del self._reported[key]
         return found + more
 
     async def _read(self, since: Micros) -> tuple[list[JobEnd], Micros, Micros]:
@@ -133,8 +133,8 @@ class EventReader:
             page = await operator.ended(since, after, PAGE)
             now = now or page.now
             for end in page.ends:
-                if (end.id, end.at) not in self._told:
-                    self._told[end.id, end.at] = self.sequence
+                if (end.id, end.at) not in self._reported:
+                    self._reported[end.id, end.at] = self.sequence
                     new.append(end)
             if len(page.ends) < PAGE:
                 return new, now, now
@@ -186,7 +186,7 @@ class EventReader:
         An event of another server is found by its time: events of the second before it may be repeated.
         """
         at, job = event.position_of(id_)
-        seen = self._told.get((job, at))
+        seen = self._reported.get((job, at))
         oldest = self._position - MAX_REPLAY
         since = max(at - (LATE if seen is not None else REPEATED), oldest)
         ends, complete = await self._history(since)
@@ -206,7 +206,7 @@ class EventReader:
 
     def _is_due(self, end: JobEnd, after: tuple[Micros, JobId], seen: int | None, sequence: int) -> bool:
         """Whether an end belongs to a replay: sent by a look up to `sequence`, and after the position."""
-        look = self._told.get((end.id, end.at))
+        look = self._reported.get((end.id, end.at))
         if look is None and end.at > self._began:
             return False  # the next look will find it
         if look is not None and look > sequence:

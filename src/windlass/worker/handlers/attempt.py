@@ -148,23 +148,23 @@ def _traceback(error: BaseException) -> str | None:
     try:
         # The first frame is Windlass's; people look for the frames of their handler.
         frames = error.__traceback__.tb_next if error.__traceback__ else None
-        told = traceback.TracebackException(type(error), error, frames, limit=-MAX_FRAMES)
-        text = "".join(_without_ours(told).format())
+        report = traceback.TracebackException(type(error), error, frames, limit=-MAX_FRAMES)
+        text = "".join(_without_ours(report).format())
     except BaseException:
         return None
     # The end names the error, so the end is kept.
     return _end_of(printable(_end_of(text)))
 
 
-def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
+def _without_ours(report: traceback.TracebackException) -> traceback.TracebackException:
     """Remove Windlass's frames between a middleware and the handler."""
-    link: traceback.TracebackException | None = told
+    link: traceback.TracebackException | None = report
     for _ in range(MAX_FRAMES):
         if link is None:
             break
         link.stack[:] = [frame for frame in link.stack if frame.filename not in _OURS]
         link = link.__cause__ or link.__context__
-    return told
+    return report
 
 
 def _end_of(text: str) -> str:

@@ -137,9 +137,9 @@ class DeadHooks:
             return
         # It may have been retried or deleted by now.
         if job is not None and job.status is Status.DEAD:
-            told = await with_values(self._app.offload(), job)
+            with_payload = await with_values(self._app.offload(), job)
             for hook in self._app.hooks.dead:
-                await self._call(hook, told)
+                await self._call(hook, with_payload)
 
     async def _call(self, hook: Hook, job: Job) -> None:
         """Call a hook in a task of its own, so that its context and tasks do not affect the next one."""

@@ -86,14 +86,14 @@ def _bow(above: tuple[int, int], below: tuple[int, int], when: str) -> Markup:
 
 def _box(box: Box, x: int, y: int) -> Markup:
     name = printable(box.name)
-    told = box.status if box.count == 1 else f"× {box.count:,}: " + _summary(box)
+    described = box.status if box.count == 1 else f"× {box.count:,}: " + _summary(box)
     inside = Markup(
         '<title>{}: {}</title><rect x="{}" y="{}" width="{}" height="{}" rx="6"/>'
         '<text x="{}" y="{}">{}</text><text class="sub" x="{}" y="{}">{}</text>'
     ).format(
-        *(name, told, x, y, WIDTH, HEIGHT),
+        *(name, described, x, y, WIDTH, HEIGHT),
         *(x + 10, y + 19, _short(name, MAX_LETTERS)),
-        *(x + 10, y + 35, _short(told, MAX_LETTERS + 4)),
+        *(x + 10, y + 35, _short(described, MAX_LETTERS + 4)),
     )
     if box.id is None:
         return Markup('<g class="node {} many">{}</g>').format(box.status, inside)

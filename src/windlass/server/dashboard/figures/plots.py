@@ -97,7 +97,7 @@ def _plot(
     grid = [_rule(HEIGHT * part / 4) for part in (1, 2, 3)]
     hovers = [_hover(window.starts, i, series, show) for i in range(len(window.starts))]
     empty = all(value is None for each in series for value in each.values)
-    told = ", ".join(f"{each.name} {show(each.last)}" for each in series)
+    described = ", ".join(f"{each.name} {show(each.last)}" for each in series)
     since = window.starts[0] if window.starts else window.until
     return Plot(
         title=title,
@@ -109,7 +109,7 @@ def _plot(
         sampled=window.sampled,
         is_line=is_line,
         legend=tuple((each.name, each.kind, show(each.last)) for each in series),
-        described=f"{title} in the last {window.name}; last: {told}",
+        described=f"{title} in the last {window.name}; last: {described}",
         empty=empty,
     )
 
@@ -146,12 +146,12 @@ def _hover(starts: Sequence[datetime], i: int, series: Sequence[Line], show: Sho
     """A column that shows its values under the pointer."""
     step = WIDTH / max(1, len(starts))
     at = starts[i].astimezone(UTC)
-    told = ", ".join(f"{each.name} {show(each.values[i])}" for each in series)
+    described = ", ".join(f"{each.name} {show(each.values[i])}" for each in series)
     return Markup(
         '<rect class="hover" x="{}" y="0" width="{}" height="{}"><title data-at="{}">{}: {}</title></rect>'
     ).format(
         *(f"{step * i:.1f}", f"{step:.1f}", f"{HEIGHT:.0f}"),
-        *(f"{at:%Y-%m-%dT%H:%MZ}", f"{at:%Y-%m-%d %H:%M UTC}", told),
+        *(f"{at:%Y-%m-%dT%H:%MZ}", f"{at:%Y-%m-%d %H:%M UTC}", described),
     )
 
 

@@ -93,8 +93,8 @@ def sparkline(values: Sequence[float | None], what: str) -> Markup:
             continue
         path.append(f"{pen}{step * i:.0f} {19 - 18 * value / top:.0f}")
         pen = "L"
-    told = f"{what}: at most {number(max(known))}, last {number(known[-1])}"
+    described = f"{what}: at most {number(max(known))}, last {number(known[-1])}"
     return Markup(
         '<svg class="spark" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label="{0}">'
         '<title>{0}</title><path class="line" d="{1}"/></svg>'
-    ).format(told, "".join(path))
+    ).format(described, "".join(path))

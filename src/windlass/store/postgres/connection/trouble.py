@@ -47,7 +47,7 @@ NOT_THERE = ("3F000", "42P01", "42703")
 """The schema, a table or a column is missing."""
 
 _LASTING = ("28", "3D", "42")
-"""Classes of errors that a retry does not mend: authentication, missing database, missing privilege."""
+"""Classes of errors that no retry repairs: authentication, missing database, missing privilege."""
 
 _ADVICE = {
     "28P01": "check the password in the address",

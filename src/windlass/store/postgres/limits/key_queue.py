@@ -113,10 +113,10 @@ class KeyQueues:
         answer = await _again(access, work)
         if answer is None:
             return 0, False
-        marks, jobs, unfinished, behind = answer
-        if marks < MAX_DIRTY_KEYS:
+        dirty_keys, jobs, unfinished, behind = answer
+        if dirty_keys < MAX_DIRTY_KEYS:
             self._since[queue] = behind
-        return jobs, marks == MAX_DIRTY_KEYS or unfinished > 0
+        return jobs, dirty_keys == MAX_DIRTY_KEYS or unfinished > 0
 
 
 async def _again(access: Access, work: Any) -> Any:

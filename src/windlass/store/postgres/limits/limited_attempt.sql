@@ -108,7 +108,7 @@ WITH moment AS MATERIALIZED (
     ON CONFLICT (queue, key) DO UPDATE SET credit = excluded.credit, period = excluded.period,
         at = greatest(token_bucket.at, excluded.at),
         full_at = greatest(token_bucket.at, excluded.at) + excluded.full_at - excluded.at
-), put_off AS (
+), throttled_job AS (
     UPDATE windlass.jobs AS job
     SET status = 'scheduled', reason = 'rate limit of its key', run_at = moment.now + off.delay,
         updated_at = moment.now

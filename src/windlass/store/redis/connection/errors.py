@@ -91,7 +91,7 @@ def translate(error: Exception, shown: str) -> StoreUnavailable:
 
 def is_from_script(error: Exception) -> bool:
     """Whether it was raised within a script, which may have written before, unless the error passes."""
-    return isinstance(error, ResponseError) and any(mark in str(error) for mark in _IN_SCRIPT)
+    return isinstance(error, ResponseError) and any(phrase in str(error) for phrase in _IN_SCRIPT)
 
 
 def is_unsent(error: Exception) -> bool:

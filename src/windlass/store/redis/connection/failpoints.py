@@ -89,9 +89,9 @@ class WatchedWire(Wire):
 
     async def _changes(self, seconds: float) -> int:
         """The number of changes on all servers."""
-        mark = "rdb_changes_since_last_save:"
+        field = "rdb_changes_since_last_save:"
         infos = [info.decode() for info in await self._wire.each("INFO", "persistence", seconds=seconds)]
-        return sum(int(line.removeprefix(mark)) for info in infos for line in info.split() if line.startswith(mark))
+        return sum(int(line.removeprefix(field)) for info in infos for line in info.split() if line.startswith(field))
 
 
 @contextlib.contextmanager

@@ -50,21 +50,21 @@ async def decide_all(
     asked = dict(enumerate(ids))
     answers: dict[int, Transition | None] = {}
     for _ in range(len(asked) + MAX_TRIES):
-        turn = first_of_each({i: id_ for i, id_ in asked.items() if i not in answers})
-        if not turn:
+        portion = first_of_each({i: id_ for i, id_ in asked.items() if i not in answers})
+        if not portion:
             return [answers[i] for i in asked]
-        answers |= await _decide_some(access, turn, decide, apply, versions)
+        answers |= await _decide_some(access, portion, decide, apply, versions)
     raise contended(access, next(id_ for i, id_ in asked.items() if i not in answers))
 
 
 async def _decide_some(
-    access: Access, turn: Numbered, decide: Decide, apply: Apply, versions: Versions
+    access: Access, portion: Numbered, decide: Decide, apply: Apply, versions: Versions
 ) -> dict[int, Transition | None]:
     """Decide about each id once; returns the answers for jobs that did not change meanwhile."""
-    view = await read_anywhere(access, turn.values())
+    view = await read_anywhere(access, portion.values())
     answers: dict[int, Transition | None] = {}
     wanted: dict[int, tuple[FoundJob, Record]] = {}
-    for i, id_ in turn.items():
+    for i, id_ in portion.items():
         seen = view.jobs.get(id_)
         if seen is None:
             answers[i] = None
@@ -79,7 +79,7 @@ async def _decide_some(
             wanted[i] = seen, after
     replaced = await apply(access, list(wanted.values()))
     # The process that changed it may have died before it notified the dependents.
-    settled = [view.jobs[id_] for i, id_ in turn.items() if i not in wanted and id_ in view.jobs]
+    settled = [view.jobs[id_] for i, id_ in portion.items() if i not in wanted and id_ in view.jobs]
     await notify_dependents(access, {seen.queue for seen in settled if seen.record.flags & Flag.HAS_DEPENDENTS})
     for i, (seen, _) in wanted.items():
         answer = _moved(seen.record, replaced[seen.record.id])

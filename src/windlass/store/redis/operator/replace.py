@@ -94,8 +94,8 @@ def pairs_by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
 
 def first_of_each(waiting: Numbered) -> Numbered:
     """The first place of each id, for up to MAX_READ ids."""
-    turn: dict[JobId, int] = {}
+    portion: dict[JobId, int] = {}
     for i, id_ in waiting.items():
-        if id_ not in turn and len(turn) < MAX_READ:
-            turn[id_] = i
-    return {i: id_ for id_, i in turn.items()}
+        if id_ not in portion and len(portion) < MAX_READ:
+            portion[id_] = i
+    return {i: id_ for id_, i in portion.items()}

@@ -71,19 +71,19 @@ async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Set
         waiting = {i: each for i, each in asked.items() if i not in answers}
         if not waiting:
             return
-        turn = {i: waiting[i] for i in first_of_each({i: each.id for i, each in waiting.items()})}
-        places = by_queue(turn.values(), lambda each: each.queue)
+        portion = {i: waiting[i] for i in first_of_each({i: each.id for i, each in waiting.items()})}
+        places = by_queue(portion.values(), lambda each: each.queue)
         view = await read_records(access, {queue: [each.id for each in mine] for queue, mine in places.items()})
         pairs: dict[int, tuple[str, Pair]] = {}
-        for i, each in turn.items():
+        for i, each in portion.items():
             seen = view.jobs.get(each.id)
             if seen is None or seen.record.letter != Letter.RUNNING or seen.record.attempt != each.attempt:
                 continue
             pairs[i] = seen.queue, (seen.record, end_attempt(seen.record, seen.queue, each, seen.now))
-        late = {i: each for i, each in turn.items() if i not in pairs}
+        late = {i: each for i, each in portion.items() if i not in pairs}
         answers |= await _settled_before(access, late, view)
         replaced = await replace_and_notify(access, pairs_by_queue(list(pairs.values())))
-        answers |= {i: Settled.SETTLED for i in pairs if replaced[turn[i].id].status is not None}
+        answers |= {i: Settled.SETTLED for i in pairs if replaced[portion[i].id].status is not None}
     raise contended(access, next(iter(asked.values())).id)
 
 

@@ -183,8 +183,8 @@ end
 -- Cancel replaced jobs, and give the new ones their keys.
 local function transfer_keys(found, now, dirty_keys)
   for _, pair in ipairs(found.replaced) do
-    local id, newcomer = pair[1], pair[2]
-    cancel_waiting(id, read_record(redis.call('HGET', K.jobs, id)), 'replaced by ' .. newcomer, now, dirty_keys)
+    local id, new_id = pair[1], pair[2]
+    cancel_waiting(id, read_record(redis.call('HGET', K.jobs, id)), 'replaced by ' .. new_id, now, dirty_keys)
   end
   local entries = {}
   for digest, id in pairs(found.taken) do

@@ -12,16 +12,16 @@ def tenants(jobs: list[Claimed]) -> Counter[str | None]:
     return Counter(job.tenant for job in jobs)
 
 
-async def test_newcomers_anywhere_among_the_names_are_in_the_next_claim(store: Store) -> None:
+async def test_new_tenants_anywhere_among_the_names_are_in_the_next_claim(store: Store) -> None:
     await rule(store, fair=True)
     for tenant in ("b", "d"):
         await enqueue(store, 100, tenant=tenant)
     runner = await new_runner(store)
     await runner.claim(10)
-    newcomers = ["a", "b.1", "b2", "c", "c.1", "d.1", "zz", None]
-    for newcomer in newcomers:
-        await enqueue(store, 5, tenant=newcomer)
-    assert tenants(await runner.claim(10)) == dict.fromkeys(["b", "d", *newcomers], 1)
+    new_tenants = ["a", "b.1", "b2", "c", "c.1", "d.1", "zz", None]
+    for new_tenant in new_tenants:
+        await enqueue(store, 5, tenant=new_tenant)
+    assert tenants(await runner.claim(10)) == dict.fromkeys(["b", "d", *new_tenants], 1)
 
 
 async def test_a_tenant_that_had_no_more_jobs_is_in_the_next_claim_once_it_has(store: Store) -> None:

@@ -11,11 +11,11 @@ from tests.support.seed import (
     dead,
     enqueue,
     failed,
-    handed_back,
     let_lapse,
     new_job,
     open_lease,
     request,
+    requeued,
     settle,
     snoozed,
     status_of,
@@ -31,7 +31,7 @@ from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
 
 
-async def line_up(store: Store, jobs: int = 1, key: str = "k", **fields: Any) -> list[JobId]:
+async def enqueue_with_key(store: Store, jobs: int = 1, key: str = "k", **fields: Any) -> list[JobId]:
     """Enqueue several with one concurrency key."""
     return await enqueue(store, jobs, concurrency_key=key, **fields)
 
@@ -127,7 +127,7 @@ RUNNING_EXITS = {
     "crashed to death": Leaving(_crashed_to_death, True, True),
     "failed": Leaving(_settling(failed), True, False),
     "snoozed": Leaving(_settling(snoozed), True, False),
-    "requeued": Leaving(_settling(handed_back), False, False),
+    "requeued": Leaving(_settling(requeued), False, False),
     "rescued": Leaving(_rescued, False, False),
     "its runner stopped": Leaving(_runner_stopped, False, False),
     "its runner crashed": Leaving(_runner_crashed, False, False),
@@ -137,7 +137,7 @@ RUNNING_EXITS = {
 WaitingExit = Callable[[Store, ManualClock, JobId], Awaitable[None]]
 
 
-async def _called_off(store: Store, clock: ManualClock, id_: JobId) -> None:
+async def _cancelled(store: Store, clock: ManualClock, id_: JobId) -> None:
     await store.operator.cancel([id_], "")
 
 
@@ -157,7 +157,7 @@ async def _moved(store: Store, clock: ManualClock, id_: JobId) -> None:
     await store.operator.change([id_], JobChange(queue="elsewhere"))
 
 
-async def _put_off(store: Store, clock: ManualClock, id_: JobId) -> None:
+async def _postpone(store: Store, clock: ManualClock, id_: JobId) -> None:
     await store.operator.change([id_], JobChange(delay=60 * SECOND))
 
 
@@ -166,11 +166,11 @@ async def _changed_otherwise(store: Store, clock: ManualClock, id_: JobId) -> No
 
 
 WAITING_EXITS: dict[str, tuple[WaitingExit, bool]] = {
-    "called off": (_called_off, True),
+    "cancelled": (_cancelled, True),
     "expired": (_expired, True),
     "replaced": (_replaced, True),
     "moved to another queue": (_moved, True),
-    "put off": (_put_off, True),
+    "postponed": (_postpone, True),
     "changed otherwise": (_changed_otherwise, False),
 }
 """Of a job that holds a slot and waits: how it gives way, and whether its key is then free. Strict order or not."""

@@ -1,7 +1,7 @@
 """A line in which more may go on than one call of a script moves: the next admissions let them."""
 
 from tests.support.clock import ManualClock
-from tests.support.lines import line_up, look_again, take
+from tests.support.key_queues import enqueue_with_key, look_again, take
 from tests.support.seed import completed, look, new_job, settle
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
@@ -15,16 +15,16 @@ async def blocked(store: Store) -> int:
     return (await store.operator.counts()).queues["default"]["blocked"]
 
 
-async def wide_line(store: Store) -> None:
+async def wide_key_queue(store: Store) -> None:
     """Very many who do not mind others."""
     for start in range(0, WAITING, 200):
-        await line_up(store, min(200, WAITING - start), key_limit=10_000)
+        await enqueue_with_key(store, min(200, WAITING - start), key_limit=10_000)
 
 
 async def test_a_job_not_admitted_by_the_call_that_freed_the_slots_is_admitted_later(store: Store) -> None:
-    await line_up(store)
-    await line_up(store)
-    await wide_line(store)
+    await enqueue_with_key(store)
+    await enqueue_with_key(store)
+    await wide_key_queue(store)
     assert await blocked(store) == WAITING + 1
     (holder,) = await take(store)
     await settle(store, completed(holder))
@@ -39,12 +39,12 @@ async def test_a_job_not_admitted_by_the_call_that_freed_the_slots_is_admitted_l
     assert len({job.id for job in taken}) == WAITING + 1
 
 
-async def test_slots_of_a_long_line_are_all_different(store: Store, clock: ManualClock) -> None:
+async def test_key_slots_of_a_long_key_queue_are_all_different(store: Store, clock: ManualClock) -> None:
     """Gaps are filled again; two in one slot would let too many in."""
-    await line_up(store, 50, key_limit=50)
+    await enqueue_with_key(store, 50, key_limit=50)
     jobs = await take(store, limit=50, most=50)
     await store.jobs.settle([completed(job) for job in jobs[::3]])
-    ids = await line_up(store, 40, key_limit=50)
+    ids = await enqueue_with_key(store, 40, key_limit=50)
     await look_again(store)
     seated = [id_ for id_ in ids if (await look(store, id_)).status is Status.PENDING]
     assert seated == ids[: len(jobs[::3])]
@@ -54,15 +54,15 @@ async def test_slots_of_a_long_line_are_all_different(store: Store, clock: Manua
     assert len(again) == min(len(ids), len(jobs[::3]) + len(jobs[1::3]))
 
 
-async def test_a_newcomer_waits_behind_a_line_that_has_not_all_moved_yet(store: Store) -> None:
-    await line_up(store)
-    await line_up(store)
-    await wide_line(store)
+async def test_a_new_job_waits_behind_a_key_queue_that_has_not_all_moved_yet(store: Store) -> None:
+    await enqueue_with_key(store)
+    await enqueue_with_key(store)
+    await wide_key_queue(store)
     (holder,) = await take(store)
     await settle(store, completed(holder))
-    newcomer = new_job(concurrency_key="k", key_limit=10_000)
-    await store.jobs.enqueue([newcomer])
-    assert (await look(store, newcomer.id)).reason == "waits for its concurrency key"
+    new = new_job(concurrency_key="k", key_limit=10_000)
+    await store.jobs.enqueue([new])
+    assert (await look(store, new.id)).reason == "waits for its concurrency key"
     while (await store.jobs.admit(100)).next_due_in == 0:
         pass
-    assert (await look(store, newcomer.id)).status is Status.PENDING
+    assert (await look(store, new.id)).status is Status.PENDING

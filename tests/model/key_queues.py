@@ -16,8 +16,8 @@ def move_up(jobs: Iterable[Job], now: Micros) -> None:
             keyed[job.queue, job.line].append(job)
     for alike in keyed.values():
         used = sum(job.slot for job in alike)
-        in_line = (job for job in alike if job.status is Status.BLOCKED and not job.waits_for)
-        for job in sorted(in_line, key=_place):
+        waiting = (job for job in alike if job.status is Status.BLOCKED and not job.waits_for)
+        for job in sorted(waiting, key=_place):
             if used >= job.limit:
                 break
             job.slot = True

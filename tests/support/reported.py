@@ -13,7 +13,7 @@ PATIENCE_SECONDS = 30
 """Only so that a test that would wait for ever fails."""
 
 
-class Told:
+class Reported:
     """What a completion watcher has reported and no test has read yet."""
 
     def __init__(self) -> None:
@@ -31,19 +31,19 @@ class Told:
                 while not self.jobs.issuperset(jobs):
                     self._news.clear()
                     await self._news.wait()
-        told = self.jobs.issuperset(jobs)
+        reported = self.jobs.issuperset(jobs)
         self.jobs.difference_update(jobs)
-        return told
+        return reported
 
 
-async def watched(store: Store, *jobs: JobId, queue: str = "default") -> tuple[CompletionWatcher, Told]:
+async def watched(store: Store, *jobs: JobId, queue: str = "default") -> tuple[CompletionWatcher, Reported]:
     """A completion watcher of these, from this moment on."""
-    told = Told()
-    watcher = store.signals.watch_completions(told)
+    reported = Reported()
+    watcher = store.signals.watch_completions(reported)
     for job in jobs:
         watcher.watch(job, queue)
-    assert await told.of(*jobs)
-    return watcher, told
+    assert await reported.of(*jobs)
+    return watcher, reported
 
 
 async def looked(app: App) -> None:

@@ -46,8 +46,8 @@ def test_an_id_that_a_caller_gave_makes_no_later_one_less_new() -> None:
 
 def test_an_older_job_of_another_thread_does_not_make_a_newer_one_new_again() -> None:
     handle, older, newer = memory_handle(), made(), made()
-    told: list[bool] = []
-    other = threading.Thread(target=lambda: told.extend(believed(handle, newer)))
+    reported: list[bool] = []
+    other = threading.Thread(target=lambda: reported.extend(believed(handle, newer)))
 
     class Interrupted(str):
         """An id that is compared just as the other thread runs."""
@@ -61,5 +61,5 @@ def test_an_older_job_of_another_thread_does_not_make_a_newer_one_new_again() ->
 
     believed(handle, msgspec.structs.replace(older, id=Interrupted(older.id)))
     other.join()
-    assert told == [True]
+    assert reported == [True]
     assert believed(handle, newer) == [False]
