@@ -8,6 +8,7 @@ import pytest
 
 from tests.postgres.transactions.callers import Caller
 from windlass import App, EnqueueFailed, KeyConflict, chain
+from windlass.errors import WindlassError
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 
@@ -160,6 +161,23 @@ async def test_a_serialization_failure_is_the_very_error_that_the_callers_code_r
     await caller.rollback()
     found = await caller.enqueue(keyed, 2)
     assert (found.id, found.existing) == (existing_job.id, True)
+
+
+RESTART = """
+CREATE FUNCTION windlass.restart() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'Restart read required at: { read: 1 }' USING ERRCODE = 'XX000'; END $$;
+CREATE TRIGGER restart BEFORE INSERT ON windlass.jobs FOR EACH STATEMENT EXECUTE FUNCTION windlass.restart();
+"""
+"""What YugabyteDB raises if a row was written at a time that may be before or after the statement's."""
+
+
+async def test_a_restart_of_yugabytedb_is_raised_unchanged_too(app: App, work: Any, caller: Caller) -> None:
+    await work.aenqueue(0)
+    with psycopg.connect(app.store) as connection:
+        connection.execute(RESTART)
+    with pytest.raises(Exception, match="Restart read required") as raised:
+        await caller.enqueue(work, 1)
+    assert not isinstance(raised.value, WindlassError)
 
 
 async def test_a_chain_is_there_as_a_whole_or_not_at_all(app: App, work: Any, caller: Caller) -> None:

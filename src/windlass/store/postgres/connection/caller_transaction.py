@@ -16,7 +16,7 @@ from windlass.store.drive import drive
 from windlass.store.postgres.connection.db import Db, Statement, Statements, named, numbered
 from windlass.store.postgres.connection.paramstyle import ByAsyncCursor, ByAsyncpg, ByCursor, BySqlalchemy
 from windlass.store.postgres.connection.server import Server, identify
-from windlass.store.postgres.connection.trouble import NOT_THERE, RETRIED, state_of, translate
+from windlass.store.postgres.connection.trouble import NOT_THERE, is_conflict, state_of, translate
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ async def _check_database(server: Server, driver: Any, db: Db) -> None:
 def _error_for(error: Exception, server: Server, caller: CallerConnection) -> Exception | None:
     """The error to raise instead; None to raise this one.
 
-    A serialization failure or a deadlock is raised unchanged: code that retries transactions expects the error of its
+    A conflict with another transaction is raised unchanged: code that retries transactions expects the error of its
     own library.
     """
     if isinstance(error, UnicodeEncodeError) and error.encoding not in ("utf-8", "utf8"):
@@ -129,9 +129,9 @@ def _error_for(error: Exception, server: Server, caller: CallerConnection) -> Ex
         )
     if isinstance(error, WindlassError) or not (isinstance(error, OSError) or is_of(error, *LIBRARIES)):
         return None
-    state = state_of(error)
-    if state in RETRIED:
+    if is_conflict(error):
         return None
+    state = state_of(error)
     if state == _NO_TRANSACTION:
         return InvalidOption("connection", f"is in no transaction: {caller.begin}; the jobs exist once you commit")
     if state in _REFUSED:
