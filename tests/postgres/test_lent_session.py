@@ -88,25 +88,37 @@ async def test_a_caller_does_not_wait_long_for_it(
 
 
 class Line:
-    """A socket whose peer sends these bytes one by one, each after a second of its clock."""
+    """A socket, and its poll, whose peer sends these bytes one by one, each after a second of its clock."""
 
     def __init__(self, line: socket.socket, replies: Iterator[int]) -> None:
         self.close = line.close
         self._replies = replies
-        self._timeout = self.now = 0.0
+        self.now = 0.0
+        self.sent = b""
 
     def monotonic(self) -> float:
         return self.now
 
-    def settimeout(self, seconds: float) -> None:
-        self._timeout = seconds
+    def send(self, message: bytes) -> int:
+        if self.sent:
+            raise BlockingIOError
+        self.sent = message[:3]
+        return len(self.sent)
 
-    def sendall(self, message: bytes) -> None: ...
+    def settimeout(self, seconds: float) -> None:
+        assert seconds > 0
+
+    def setblocking(self, flag: bool) -> None:
+        assert not flag
+
+    def sendall(self, message: bytes) -> None:
+        self.sent += message
+
+    def poll(self, milliseconds: float) -> list[tuple[int, int]]:
+        self.now += min(1.0, milliseconds / 1000)
+        return [(0, 0)] if milliseconds >= 1000 else []
 
     def recv(self, size: int) -> bytes:
-        self.now += min(1.0, self._timeout)
-        if self._timeout < 1.0:
-            raise TimeoutError
         return bytes([next(self._replies)])
 
 
@@ -122,8 +134,13 @@ def _ask(app: App, monkeypatch: pytest.MonkeyPatch, replies: Iterator[int], seco
     session = _lent(app)
     line = Line(session._line, replies)
     monkeypatch.setattr(session, "_line", line)
+    monkeypatch.setattr(session, "_input", line)
     monkeypatch.setattr(blocking_session, "time", line, raising=False)
-    return session.ask((), seconds)
+    try:
+        return session.ask((), seconds)
+    finally:
+        # In two parts, since the first did not take all of it.
+        assert line.sent == session._message(())
 
 
 def test_a_reply_may_come_byte_by_byte(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

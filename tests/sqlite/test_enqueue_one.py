@@ -34,7 +34,7 @@ async def test_a_lone_job_is_stored_as_one_of_a_batch(tmp_path: Path, options: d
     clock.advance(SECOND)
     first, second = await enqueue(store, 2, **options)
     lone = await enqueue_one(store, **options)
-    assert await _row(store, lone) == await _row(store, first) == await _row(store, second)
+    assert await row_of(store, lone) == await row_of(store, first) == await row_of(store, second)
     await store.close()
 
 
@@ -45,11 +45,11 @@ async def test_a_lone_job_is_stored_without_the_statements_of_a_batch(
     await enqueue_one(store)  # makes the queue
     monkeypatch.delattr("windlass.store.sqlite.verbs.enqueue.Enqueue")
     lone = await enqueue_one(store)
-    assert "default" in await _row(store, lone)
+    assert "default" in await row_of(store, lone)
     await store.close()
 
 
-async def _row(store: Store, id_: str) -> list[Any]:
+async def row_of(store: Store, id_: str) -> list[Any]:
     """All columns but the id."""
     assert isinstance(store, SqliteStore)
     rows = await store._threads.read(

@@ -11,6 +11,8 @@ from windlass.core.reference import parse_reference
 from windlass.errors import InvalidPayload, PayloadTooLarge
 
 INLINE_LIMIT = 64 * 1024
+MAX_BYTES = 4
+"""Of a character in UTF-8."""
 MAX_DEPTH = 64
 MAX_NODES = INLINE_LIMIT
 """No payload that fits inline has more: a value takes at least one byte."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.job import NewJob, ResultParam
 from windlass.errors import InvalidPayload
 
 
@@ -31,6 +31,14 @@ class _Previous(Placeholder):
 
 PREVIOUS: Any = _Previous()
 """In `chain(...)`: the result of the link before, as an argument. To a type checker it is Any."""
+
+
+def take_placeholders(given: dict[str, Any]) -> tuple[ResultParam, ...]:
+    """Remove the arguments that get a result later; returns them, each with the job whose result it gets."""
+    later = tuple((name, value.source) for name, value in given.items() if isinstance(value, Placeholder))
+    for name, _ in later:
+        del given[name]
+    return later
 
 
 def check_no_previous(jobs: Iterable[NewJob]) -> None:

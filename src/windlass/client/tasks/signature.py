@@ -11,7 +11,16 @@ from msgspec import UNSET, UnsetType
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
 from windlass.client.tasks.options import JobOptions
 from windlass.client.tasks.previous import Placeholder
-from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
+from windlass.core.codec import (
+    INLINE_LIMIT,
+    MAX_BYTES,
+    UNREADABLE,
+    check_json,
+    check_size,
+    decode,
+    decode_object,
+    encode,
+)
 from windlass.core.suggest import OPTIONS_ELSEWHERE
 from windlass.errors import ConfigError, InvalidPayload
 
@@ -40,6 +49,8 @@ class Signature:
         self._extra = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
         own = [p for p in parameters if p.name != self.context and p.kind is not inspect.Parameter.VAR_KEYWORD]
         self._positional = tuple(p.name for p in own if p.kind is _POSITIONAL)
+        self._all = len(own) if len(self._positional) == len(own) else -1
+        """How many arguments by position are all that it takes; -1 if some are by name only."""
         self._required = tuple(p.name for p in own if p.default is inspect.Parameter.empty)
         self._needed = frozenset(self._required)
         self._own = own
@@ -110,8 +121,11 @@ class Signature:
         """The payload of bound arguments; missing ones are added later."""
         try:
             for name, value in given.items():
-                check_json(value, name, typed=name in self._typed, most=limit)
-            text = check_size(encode(given, "payload"), "payload", limit)
+                if type(value) is not str or not value.isascii():  # such a text passes
+                    check_json(value, name, typed=name in self._typed, most=limit)
+            text = encode(given, "payload")
+            if len(text) > limit // MAX_BYTES:
+                check_size(text, "payload", limit)
             # Validated as in the worker: a call it would refuse is refused at the producer.
             self._read(text)
         except InvalidPayload as error:
@@ -153,6 +167,8 @@ class Signature:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, complete; raises InvalidPayload."""
+        if not kwargs and len(args) == self._all:
+            return dict(zip(self._positional, args, strict=True))
         given = self._bound(args, kwargs)
         self._check_complete(given)
         return given

@@ -15,11 +15,10 @@ from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
 from windlass.client.tasks.link import Home
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
-from windlass.client.tasks.previous import PREVIOUS, Placeholder
+from windlass.client.tasks.previous import PREVIOUS, Placeholder, take_placeholders
 from windlass.client.tasks.signature import Signature
-from windlass.core.codec import INLINE_LIMIT
 from windlass.core.ids import JobId, new_id
-from windlass.core.jobs.job import Job, NewJob
+from windlass.core.jobs.job import Job, NewJob, ResultParam
 from windlass.core.jobs.outcome import Policy
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.errors import InvalidInput, InvalidPayload
@@ -60,14 +59,14 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         """The retry policy of this task; `otherwise` is the queue's policy."""
         return Policy(self.retry or otherwise, self.dead_on)
 
-    def fields(self, options: Mapping[str, Any], payload: str, later: Collection[str] = ()) -> dict[str, Any]:
+    def fields(self, options: Mapping[str, Any], payload: str, later: Collection[ResultParam] = ()) -> dict[str, Any]:
         """The fields of a NewJob for a call: its options, then the task's; checked together.
 
         The arguments `later` are set when the parent has completed.
         """
         fields = {**self.defaults, **options}
         if self.key is not None and "concurrency_key" not in fields:
-            self.key.check_known(later)
+            self.key.check_known([name for name, _ in later])
             fields["concurrency_key"] = self.key.render(payload)
         return job_fields(fields) if options else fields
 
@@ -187,32 +186,34 @@ class Task(Generic[P, R, T]):
         return self._made(signature.bind((), {signature.first: PREVIOUS}))
 
     def _made(self, given: dict[str, Any]) -> TaskJob[T]:
-        later = {name: value.source for name, value in given.items() if isinstance(value, Placeholder)}
-        for name in later:
-            del given[name]
-        payload = self._encoded(given)
-        fields = self._definition.fields(self._options, payload, later)
-        if "id" not in fields:
-            fields["id"] = new_id()
-        fresh = "" if "id" in self._options else this_process()
-        return TaskJob(
-            type=self._definition.type,
-            payload=payload,
-            fresh=fresh,
-            result_params=tuple(later.items()),
-            task=self,
-            **fields,
-        )
-
-    def _encoded(self, given: Mapping[str, Any]) -> str:
-        signature = self._definition.signature
+        definition, options = self._definition, self._options
+        later: tuple[ResultParam, ...] = ()
+        for value in given.values():
+            if isinstance(value, Placeholder):
+                later = take_placeholders(given)
+                break
         try:
-            return signature.encode_bound(given)
+            payload = definition.signature.encode_bound(given)
         except InvalidInput:
-            # Read late: the limit may come from the settings file, which making a job at import must not read.
-            if (limit := self._enqueuer.payload_limit) == INLINE_LIMIT:
-                raise
-            return signature.encode_bound(given, limit)
+            payload = self._encoded_large(given)
+        fields = definition.fields(options, payload, later)
+        if not fields:  # most calls; without ** it costs half
+            return TaskJob(
+                id=new_id(),
+                type=definition.type,
+                payload=payload,
+                fresh=this_process(),
+                result_params=later,
+                task=self,
+            )
+        if "id" not in fields:
+            fields["id"], fields["fresh"] = new_id(), this_process()
+        return TaskJob(type=definition.type, payload=payload, result_params=later, task=self, **fields)
+
+    def _encoded_large(self, given: Mapping[str, Any]) -> str:
+        """The payload that was refused at the inline limit, or the same error."""
+        # Read late: the limit may come from the settings file, which making a job at import must not read.
+        return self._definition.signature.encode_bound(given, self._enqueuer.payload_limit)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
         """Enqueue a job. When this returns, the job is stored; with `using(connection=...)`, when you commit."""

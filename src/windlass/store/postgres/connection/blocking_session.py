@@ -28,9 +28,12 @@ LENT_SECONDS = 10.0
 SLACK_SECONDS = 1.0
 """How long to wait for the answer beyond the time of a cancel request."""
 MIN_WAIT = 0.001
-"""In seconds; a timeout of zero would make the socket non-blocking."""
+"""Seconds; a negative time would wait for ever."""
 _READ_SIZE = 16 * 1024
+_TRUTHS = {True: "t", False: "f"}
 _NULL = (-1).to_bytes(4, "big", signed=True)
+_ONE_ROW = b"2\0\0\0\4C\0\0\0\17INSERT 0 1\0Z\0\0\0\5I"
+"""The usual reply: bound, one row inserted, ready and not in a transaction."""
 _EXECUTE_AND_SYNC = b"E" + (9).to_bytes(4, "big") + bytes(5) + b"S" + (4).to_bytes(4, "big")
 
 
@@ -46,6 +49,9 @@ class Reply(msgspec.Struct, frozen=True):
     """Whether the statement took too long, so that a cancel was requested."""
 
 
+_STORED = Reply(rows=1)
+
+
 class BlockingSession:
     """One prepared statement on one connection, for one thread at a time."""
 
@@ -55,12 +61,14 @@ class BlockingSession:
         self._session = session
         self._pool = pool
         self._prepared = prepared  # the driver closes a statement that is not referred to
+        self.names = statement.names
         self._head = b"\0" + prepared.get_name().encode() + bytes(3) + len(statement.names).to_bytes(2, "big")
         self._pid = os.getpid()
         self._used = lock()
         self._ending = self._broken = self._ended = False
         session.connection._transport.pause_reading()
         self._line = socket.socket(fileno=os.dup(socket_of(session.connection).fileno()))
+        self._line.setblocking(False)  # a socket with a timeout polls before each call
         self._input = poll()
         self._input.register(self._line.fileno(), select.POLLIN)
         self._end_timer = self.loop.call_later(LENT_SECONDS, self.end)
@@ -130,16 +138,24 @@ class BlockingSession:
 
     def _message(self, values: Sequence[Any]) -> bytes:
         """The protocol's messages Bind, with all values as text, Execute, and Sync."""
-        body = b"".join([self._head, *map(_encoded, values), b"\0\0"])
-        return b"".join([b"B", (len(body) + 4).to_bytes(4, "big"), body, _EXECUTE_AND_SYNC])
+        parts = [self._head]
+        for value in values:
+            if value is None:
+                parts.append(_NULL)
+                continue
+            text = value if isinstance(value, str) else _TRUTHS[value] if isinstance(value, bool) else str(value)
+            data = text.encode()
+            parts += (len(data).to_bytes(4, "big"), data)
+        parts.append(b"\0\0")
+        size = sum(map(len, parts)) + 4
+        return b"".join((b"B", size.to_bytes(4, "big"), *parts, _EXECUTE_AND_SYNC))
 
     def _ask(self, message: bytes, seconds: float) -> Reply:
         until, cancelled, data = time.monotonic() + seconds, False, b""
-        self._line.settimeout(seconds)
-        self._line.sendall(message)
+        self._send(message, seconds)
         while True:
             try:
-                data += self._receive()
+                data += self._receive(until)
             except TimeoutError:
                 if cancelled:
                     raise
@@ -150,10 +166,22 @@ class BlockingSession:
             if (reply := _reply(data, cancelled=cancelled)) is not None:
                 self._note(reply)
                 return reply
-            # One deadline for the whole reply, however many parts it has.
-            self._line.settimeout(max(until - time.monotonic(), MIN_WAIT))
 
-    def _receive(self) -> bytes:
+    def _send(self, message: bytes, seconds: float) -> None:
+        """Nearly always all of it fits into the socket's buffer, which is empty."""
+        try:
+            sent = self._line.send(message)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(message):
+            self._line.settimeout(seconds)
+            self._line.sendall(message[sent:])
+            self._line.setblocking(False)
+
+    def _receive(self, until: float) -> bytes:
+        """The next part of the reply, of which all parts have one deadline."""
+        if not self._input.poll(max(until - time.monotonic(), MIN_WAIT) * 1000):
+            raise TimeoutError
         part = self._line.recv(_READ_SIZE)
         if not part:
             raise ConnectionResetError("the server closed the connection")
@@ -166,16 +194,10 @@ class BlockingSession:
             self._ending = True
 
 
-def _encoded(value: Any) -> bytes:
-    if value is None:
-        return _NULL
-    text = value if isinstance(value, str) else ("t" if value else "f") if isinstance(value, bool) else str(value)
-    data = text.encode()
-    return len(data).to_bytes(4, "big") + data
-
-
 def _reply(data: bytes, *, cancelled: bool) -> Reply | None:
     """The reply; None if it is not complete, which it is with ReadyForQuery or an error that ends the session."""
+    if data == _ONE_ROW and not cancelled:
+        return _STORED
     rows, error, certain = 0, "", True
     for kind, body in _messages(data):
         if kind == b"Z":

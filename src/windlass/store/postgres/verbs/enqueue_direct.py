@@ -58,7 +58,7 @@ class DirectEnqueue:
     def _ask(self, access: Access, session: BlockingSession, job: NewJob, hint: Hint) -> Reply | None:
         values = access.server.texts.with_clock(plain_values(job, hint))
         try:
-            reply = session.ask([values[name] for name in self._statement(access.server).names], access.seconds)
+            reply = session.ask([values[name] for name in session.names], access.seconds)
         except OSError as error:
             raise translate(error, access.server.shown, maybe_done=True) from error
         if reply is not None and (not reply.certain or (reply.cancelled and reply.error != CANCELLED)):

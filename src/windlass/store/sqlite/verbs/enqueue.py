@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.codec import encode
-from windlass.core.ids import JobId
+from windlass.core.ids import LENGTH, JobId
 from windlass.core.jobs.admission import InitialState, expiry, initial_state
 from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.jobs.dependencies import with_existing_parents
@@ -210,12 +210,19 @@ def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialS
 
 def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], key_slots: Mapping[JobId, int]) -> None:
     for part in _parts(jobs):
+        if all(map(_is_unkeyed, part)):
+            db.run("enqueue_unkeyed", {**shared, "batch": array([job.id + job.payload for job in part])})
+            continue
         rows = (
             ((*per_job_values(job), key_slots.get(job.id)) for job in part)
             if key_slots
             else map(per_job_values, part)
         )
         db.run("enqueue", {**shared, "batch": array(rows), "has_key_slots": bool(key_slots)})
+
+
+def _is_unkeyed(job: NewJob) -> bool:
+    return job.concurrency_key is None and job.idempotency_key is None and len(job.id) == LENGTH
 
 
 def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) -> None:

@@ -12,6 +12,20 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :has_key_sl
     (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair), :schedule, :tick
 FROM json_each(:batch)
 
+-- name: enqueue_unkeyed
+-- The same for jobs without keys: each is one text, its id and its payload, because a text is taken apart in a quarter of
+-- the time of an array.
+INSERT INTO windlass_jobs (
+    id, payload, queue, type, status, reason, sort_priority, rank, run_at, max_attempts, created_at, updated_at, tenant,
+    parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+    tenant_queue, schedule, tick
+)
+SELECT substr(value, 1, 36), substr(value, 37), :queue, :type, :status, :reason, :sort_priority, :rank, :run_at,
+    :max_attempts, :now, :now, :tenant, :parent, :flow, :parents, :timeout, :expires_at, :tags, :meta, :window, :key_limit,
+    :key_strict, :key_rate, :rate_cost,
+    (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair), :schedule, :tick
+FROM json_each(:batch)
+
 -- name: enqueue_timed
 -- New jobs that each have their own time, and differ only in [[id, payload, idempotency key, concurrency key, key slot, status,
 -- reason, rank, run_at, expires_at, schedule, tick], …].
