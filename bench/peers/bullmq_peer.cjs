@@ -8,7 +8,7 @@ const { version } = require("bullmq/package.json");
 const [verb, folder, count] = process.argv.slice(2);
 const jobs = Number(count || 0);
 const payload = { n: 1, s: "x".repeat(64) };
-const CHUNK = 1000;
+const CHUNK = 5000;
 const connect = () => new Redis(process.env.BENCH_STORE, { maxRetriesPerRequest: null });
 
 const now = () => Number(process.hrtime.bigint()) / 1e9;

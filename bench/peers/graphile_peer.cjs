@@ -9,7 +9,7 @@ const [verb, folder, count] = process.argv.slice(2);
 const jobs = Number(count || 0);
 const connectionString = process.env.BENCH_STORE;
 const payload = { n: 1, s: "x".repeat(64) };
-const CHUNK = 1000;
+const CHUNK = 5000;
 const silent = new Logger(() => () => {});
 const preset = {
   worker: {

@@ -20,7 +20,7 @@ VERB, FOLDER = sys.argv[1], Path(sys.argv[2])
 JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 STORE = os.environ["BENCH_STORE"]
 PAYLOAD = json.dumps({"n": 1, "s": "x" * 64}).encode()
-BATCH, CHUNK = 1000, 1000
+BATCH, CHUNK = 1000, 5000
 LEFT = "SELECT EXISTS (SELECT FROM pgqueuer)"
 
 calls: list[float] = []

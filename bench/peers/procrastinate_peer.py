@@ -16,7 +16,7 @@ VERB, FOLDER = sys.argv[1], Path(sys.argv[2])
 JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 STORE = os.environ["BENCH_STORE"]
 PAYLOAD = {"n": 1, "s": "x" * 64}
-CONCURRENCY, CHUNK = 20, 1000
+CONCURRENCY, CHUNK = 20, 5000
 TABLE = "SELECT to_regclass('procrastinate_jobs')"
 LEFT = "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE status <> 'succeeded')"
 

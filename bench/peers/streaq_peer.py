@@ -14,7 +14,7 @@ from streaq import TaskStatus, Worker
 FOLDER = Path(sys.argv[2])
 JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 PAYLOAD = {"n": 1, "s": "x" * 64}
-CHUNK = 1000
+CHUNK = 5000
 
 worker = Worker(redis_url=os.environ["BENCH_STORE"], concurrency=64)
 calls: list[float] = []
