@@ -158,3 +158,11 @@ async def test_its_rank_is_not_below_the_watermark(store: Store, other: Other) -
     await _end(store, job)
     ranks = "SELECT rank FROM windlass.jobs WHERE key_slot IS NOT NULL"
     assert await _found(other, ranks) == [(9_000_000_000_000_000,)]
+
+
+async def test_an_admission_takes_all_dirty_rows_of_a_key(store: Store, other: Other) -> None:
+    for _ in range(3):
+        await line_up(store, 1)
+    assert await _found(other, _DIRTY) == [("k",)] * 3
+    await store.jobs.admit(10)
+    assert await _found(other, _DIRTY) == []

@@ -302,6 +302,8 @@ CREATE TABLE windlass.dirty_keys (
     tx    bigint NOT NULL DEFAULT (pg_current_xact_id()::text::bigint)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX dirty_keys_queue ON windlass.dirty_keys (queue, tx);
+-- An admission takes all dirty rows of a key that it looks at. Another collation, so that no other plan prefers this index.
+CREATE INDEX dirty_keys_key ON windlass.dirty_keys (queue COLLATE "C", key, tx);
 
 -- Pass freed slots of concurrency keys on to the next jobs that wait for them, in one transaction with what frees them.
 -- Returns how many jobs are pending. The number of held slots does not grow, whatever admissions do meanwhile, so the queue
