@@ -7,7 +7,7 @@ import pytest
 
 from tests.postgres.other import Other
 from tests.support.lines import line_up, take
-from tests.support.seed import claim_ids, completed, open_lease, settle, status_of
+from tests.support.seed import claim_ids, completed, enqueue_one, open_lease, settle, status_of
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.flow.rate import Rate
 from windlass.core.ids import JobId
@@ -165,4 +165,21 @@ async def test_an_admission_takes_all_dirty_rows_of_a_key(store: Store, other: O
         await line_up(store, 1)
     assert await _found(other, _DIRTY) == [("k",)] * 3
     await store.jobs.admit(10)
+    assert await _found(other, _DIRTY) == []
+
+
+async def test_a_claim_that_has_enough_looks_at_a_part_of_the_dirty_keys(
+    store: Store, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in range(5):
+        await line_up(store, 1, f"key {key}")
+    assert len(await claim_ids(store)) == 5
+    for key in range(5):
+        await line_up(store, 1, f"key {key}")
+    plain = await enqueue_one(store)
+    monkeypatch.setattr("windlass.store.postgres.limits.key_queue.MAX_DIRTY_KEYS", 2)
+    monkeypatch.setattr("windlass.store.postgres.limits.key_queue.MIN_PAUSE", 0)
+    assert await claim_ids(store, limit=1) == [plain]
+    assert len(await _found(other, _DIRTY)) == 3, "none of them has room, and the claim does not go through all"
+    assert await claim_ids(store, limit=1) == []
     assert await _found(other, _DIRTY) == []

@@ -81,15 +81,19 @@ class KeyQueues:
         return jobs
 
     async def admit(self, access: Access, wanted: int | None = None, beyond: Micros = 0) -> int:
-        """Process dirty keys until `wanted` jobs are admitted, at ranks not below `beyond`; returns how many."""
+        """Process dirty keys until `wanted` jobs are admitted, at ranks not below `beyond`; returns how many.
+
+        If none is wanted now, a part of each queue, until one is admitted: most of many dirty keys may have no room.
+        """
         jobs = 0
         marked, self.dirty = self.dirty, set()
         self._admitted_at = since_boot()
         for queue in sorted(marked):
-            more = True
-            while more and (wanted is None or jobs < wanted):
+            more = wanted is None or jobs < max(1, wanted)
+            while more:
                 admitted, more = await self._admit(access, queue, beyond)
                 jobs += admitted
+                more = more and (wanted is None or jobs < wanted)
         return jobs
 
     async def _admit(self, access: Access, queue: str, beyond: Micros) -> tuple[int, bool]:
