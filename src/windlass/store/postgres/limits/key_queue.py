@@ -83,15 +83,20 @@ class KeyQueues:
         return jobs
 
     async def admit(self, access: Access, wanted: int | None = None, beyond: Micros = 0) -> int:
-        """Process dirty keys until `wanted` jobs are admitted, at ranks from `beyond` on; returns how many were."""
+        """Process dirty keys until `wanted` jobs are admitted, at ranks from `beyond` on; returns how many were.
+
+        If none is wanted now, process one part of the dirty keys of each queue, until a job is admitted: most of many
+        dirty keys may have no free slot.
+        """
         jobs = 0
         marked, self.dirty = self.dirty, set()
         self._admitted_at = since_boot()
         for queue in sorted(marked):
-            more = True
-            while more and (wanted is None or jobs < wanted):
+            more = wanted is None or jobs < max(1, wanted)
+            while more:
                 admitted, more = await self._admit(access, queue, beyond)
                 jobs += admitted
+                more = more and (wanted is None or jobs < wanted)
         return jobs
 
     async def _admit(self, access: Access, queue: str, beyond: Micros) -> tuple[int, bool]:

@@ -18,19 +18,30 @@ WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 -- queue in an earlier statement, so this one sees the key slots that were assigned before. Locked jobs are skipped, and
 -- their keys stay dirty; the order of a strict key is never violated. The status is compared as an expression, so that
 -- no other index than jobs_waiting_for_key can be used.
-WITH taken AS (
+WITH /*plain*/first AS MATERIALIZED (
+    SELECT ctid AS at, key FROM windlass.dirty_keys
+    WHERE queue = :queue::text AND tx >= :since::bigint ORDER BY tx LIMIT :limit::integer
+), touched AS MATERIALIZED (
+    SELECT DISTINCT key FROM first
+), /*end*/taken AS (
+    -- Also the later dirty rows of the same keys: this statement sees the changes that they announce.
     DELETE FROM windlass.dirty_keys
-    WHERE /*yugabyte queue = :queue::text AND tx >= :since::bigint AND */ /*plain*/ctid/*end*//*yugabyte part */ = ANY (ARRAY(
-        SELECT dirty./*plain*/ctid/*end*//*yugabyte part */ FROM windlass.dirty_keys AS dirty
+    WHERE /*plain*/ctid = ANY (ARRAY(SELECT at FROM first) || ARRAY(
+        SELECT again.at FROM touched CROSS JOIN LATERAL (
+            SELECT ctid AS at FROM windlass.dirty_keys AS dirty
+            WHERE dirty.queue COLLATE "C" = :queue::text AND dirty.key = touched.key AND dirty.tx >= :since::bigint
+            LIMIT :max_admitted::integer
+        ) AS again
+    ))/*end*//*yugabyte queue = :queue::text AND tx >= :since::bigint AND part = ANY (ARRAY(
+        SELECT dirty.part FROM windlass.dirty_keys AS dirty
         WHERE dirty.queue = :queue::text AND dirty.tx >= :since::bigint ORDER BY dirty.tx LIMIT :limit::integer
-    ))
-    RETURNING key
+    )) RETURNING key */
 ), held AS MATERIALIZED (
     -- Only keys for which jobs wait.
     SELECT touched.key, head.first, head.limits[1] AS most, coalesce(head.limits[2], 0) AS second, ARRAY(
         SELECT key_slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND key_slot IS NOT NULL
     ) AS key_slots
-    FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
+    FROM /*plain*/touched/*end*//*yugabyte (SELECT DISTINCT key FROM taken) AS touched*/ CROSS JOIN LATERAL (
         SELECT (array_agg(id))[1] AS first, array_agg(coalesce(key_limit, 1)) AS limits FROM (
             SELECT id, key_limit FROM windlass.jobs
             WHERE queue = :queue::text AND concurrency_key = touched.key AND status || '' = 'blocked'
@@ -90,15 +101,16 @@ WITH taken AS (
 ), admitted AS (
     UPDATE windlass.jobs AS job
     SET status = 'pending', reason = NULL, key_slot = next.key_slot, updated_at = :now,
+        -- Behind all watermarks of the queue: one look, instead of one for each job.
         rank = greatest(:now, :beyond::bigint, (
-            SELECT watermark.rank FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark
-            WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
+            SELECT max(watermark.rank) FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark
+            WHERE watermark.queue = :queue::text
         )),
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
     -- By the row's ctid, which does not change because the row is locked.
     FROM next WHERE job./*plain*/ctid/*end*//*yugabyte id*/ = next.at
 )
-SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
+SELECT (SELECT count(*) FROM /*plain*/first/*end*//*yugabyte taken*/), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
     :horizon
 
 -- name: mark_free_keys

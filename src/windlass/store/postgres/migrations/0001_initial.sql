@@ -302,6 +302,72 @@ CREATE TABLE windlass.dirty_keys (
     tx    bigint NOT NULL DEFAULT (pg_current_xact_id()::text::bigint)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX dirty_keys_queue ON windlass.dirty_keys (queue, tx);
+-- An admission takes all dirty rows of a key that it looks at. Another collation, so that no other plan prefers this index.
+CREATE INDEX dirty_keys_key ON windlass.dirty_keys (queue COLLATE "C", key, tx);
+
+-- Pass freed slots of concurrency keys on to the next jobs that wait for them, in one transaction with what frees them.
+-- Returns how many jobs are pending. The number of held slots does not grow, whatever admissions do meanwhile, so the queue
+-- is not locked. A locked job is neither waited for nor overtaken. A key becomes dirty instead if some slot cannot be passed
+-- on, or more jobs than these have room: also if no job waits, because one that is not visible yet may have its own dirty
+-- key processed before this transaction ends. Jobs with a rate are left to the admission, which marks their queue. No rank
+-- is below `beyond`. Columns are compared as expressions where another index, or any, must not be used.
+CREATE FUNCTION windlass.pass_key_slots(of_queues text[], of_keys text[], of_slots integer[], moment bigint, beyond bigint)
+RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    passed integer;
+    chosen integer;
+BEGIN
+    WITH freed AS MATERIALIZED (
+        SELECT one.queue, one.key, array_agg(one.slot) AS numbers, count(*)::integer AS free
+        FROM unnest(of_queues, of_keys, of_slots) AS one (queue, key, slot) GROUP BY one.queue, one.key
+    ), head AS MATERIALIZED (
+        -- One more job than there are slots: it may have room as well.
+        SELECT freed.*, waiting.*, (
+            SELECT count(*) FROM windlass.jobs AS holder
+            WHERE waiting.places IS NOT NULL
+            AND holder.queue = freed.queue AND holder.concurrency_key = freed.key AND holder.key_slot IS NOT NULL
+        ) AS held
+        FROM freed CROSS JOIN LATERAL (
+            SELECT array_agg(ctid) AS places, least(count(*), freed.free) AS count, count(key_rate) AS rated,
+                min(key_limit) AS lowest, max(key_limit) AS highest
+            FROM (
+                SELECT ctid, coalesce(key_limit, 1) AS key_limit, key_rate FROM windlass.jobs
+                WHERE queue = freed.queue AND concurrency_key = freed.key AND status || '' = 'blocked'
+                AND reason = 'waits for its concurrency key'
+                ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT freed.free + 1
+            ) AS job
+        ) AS waiting
+    ), next AS MATERIALIZED (
+        SELECT head.*, CASE WHEN rated = 0 AND held + count <= lowest THEN (
+            SELECT count(*) FROM (
+                SELECT FROM windlass.jobs
+                WHERE ctid = ANY (places[:free]) AND queue || '' = head.queue AND concurrency_key || '' = head.key
+                AND reason || '' = 'waits for its concurrency key' FOR UPDATE SKIP LOCKED
+            ) AS locked
+        ) = count ELSE false END AS passes
+        FROM head
+    ), dirtied AS (
+        INSERT INTO windlass.dirty_keys (queue, key)
+        SELECT queue, key FROM next WHERE NOT passes OR count < free OR highest > held + free
+    ), pending AS (
+        UPDATE windlass.jobs AS job
+        SET status = 'pending', reason = NULL, key_slot = one.slot, updated_at = moment,
+            rank = greatest(moment, beyond, (SELECT max(w.rank) FROM windlass.watermarks AS w WHERE w.queue = ANY (of_queues))),
+            tenant_queue = CASE
+                WHEN job.queue = ANY (ARRAY(SELECT name FROM windlass.queues WHERE name = ANY (of_queues) AND fair))
+                THEN coalesce(job.tenant, '')
+            END
+        FROM (SELECT unnest(places[:count]) AS at, unnest(numbers[:count]) AS slot FROM next WHERE passes) AS one
+        WHERE job.ctid = one.at
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM pending), (SELECT coalesce(sum(count), 0) FROM next WHERE passes) INTO passed, chosen;
+    IF passed < chosen THEN
+        -- One of them was changed before it was locked.
+        INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT * FROM unnest(of_queues, of_keys);
+    END IF;
+    RETURN passed;
+END $$;
 
 -- Token buckets of concurrency keys and, with the key '', of queues: see core/flow/rate.py.
 CREATE TABLE windlass.token_buckets (

@@ -66,7 +66,7 @@ class Claims:
             raise
         self.open.shortened(request.runner, over)
         short = request.limit - len(jobs)
-        admitted = await self._admit(access, max(1, short)) if self.key_queues.due(idle=short > 0) else 0
+        admitted = await self._admit(access, short) if self.key_queues.due(idle=short > 0) else 0
         more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
         self.admitted_more = admitted > len(more)
         jobs = [*jobs, *more] if more else jobs

@@ -84,9 +84,9 @@ WITH done AS MATERIALIZED (
 ), windowed AS (
     UPDATE windlass.idempotency_keys AS held SET until = keyed.until FROM keyed
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
-), dirtied AS (
+), /*yugabyte dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM special WHERE key_slot IS NOT NULL
-), notified AS (
+), */ notified AS (
     DELETE FROM windlass.result_waits WHERE job = ANY(ARRAY(SELECT id FROM gone)) RETURNING channel, job
 )
 SELECT done.id::text FROM done
@@ -96,6 +96,11 @@ SELECT NULL FROM (
     SELECT windlass.release_dependents(array_agg(id), array_agg(result), :now, max(rank) + 1) AS ready
     FROM special WHERE has_dependents HAVING count(*) > 0
 ) AS passed WHERE ready > 0
+/*plain*/UNION ALL
+SELECT NULL FROM (
+    SELECT windlass.pass_key_slots(array_agg(queue), array_agg(concurrency_key), array_agg(key_slot), :now, max(rank) + 1) AS ready
+    FROM special WHERE key_slot IS NOT NULL HAVING count(*) > 0
+) AS passed WHERE ready > 0/*end*/
 -- Notifies the clients that wait for results; the condition is never true, so that it adds no row.
 UNION ALL SELECT NULL FROM notified WHERE :notify(channel, job::text)::text IS NULL
 
