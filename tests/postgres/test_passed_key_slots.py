@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.postgres.other import Other
-from tests.support.lines import line_up, take
+from tests.support.key_queues import enqueue_with_key, take
 from tests.support.seed import claim_ids, completed, enqueue_one, open_lease, settle, status_of
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.flow.rate import Rate
@@ -43,7 +43,7 @@ async def _waiting(store: Store, ids: list[JobId]) -> list[JobId]:
 
 
 async def test_the_next_job_is_pending_at_once_and_no_key_is_dirty(store: Store, other: Other) -> None:
-    _, second, third = await line_up(store, 3)
+    _, second, third = await enqueue_with_key(store, 3)
     (job,) = await take(store)
     await _end(store, job)
     assert await status_of(store, second) is Status.PENDING
@@ -54,7 +54,7 @@ async def test_the_next_job_is_pending_at_once_and_no_key_is_dirty(store: Store,
 
 
 async def test_a_waiting_runner_is_woken_for_it(store: Store) -> None:
-    await line_up(store, 2)
+    await enqueue_with_key(store, 2)
     (job,) = await take(store)
     store.signals.subscribe(("default",))
     cursor = store.signals.cursor()
@@ -63,8 +63,8 @@ async def test_a_waiting_runner_is_woken_for_it(store: Store) -> None:
 
 
 async def test_of_several_slots_each_goes_to_one_job_in_order(store: Store, other: Other) -> None:
-    ids = await line_up(store, 6, key_limit=3)
-    others = await line_up(store, 2, "another")
+    ids = await enqueue_with_key(store, 6, key_limit=3)
+    others = await enqueue_with_key(store, 2, "another")
     jobs = await take(store)
     await _end(store, *(job for job in jobs if job.id != ids[0]))
     assert dict(await _found(other, _SLOTS)) == {ids[0]: 0, ids[3]: 1, ids[4]: 2, others[1]: 0}
@@ -73,14 +73,14 @@ async def test_of_several_slots_each_goes_to_one_job_in_order(store: Store, othe
 
 async def test_a_key_that_no_job_waits_for_is_dirty(store: Store, other: Other) -> None:
     """A job that is not visible yet may have its own dirty key processed while this one still holds the slot."""
-    await line_up(store, 1)
+    await enqueue_with_key(store, 1)
     (job,) = await take(store)
     await _end(store, job)
     assert await _found(other, _DIRTY) == [("k",)]
 
 
 async def test_fewer_jobs_than_slots_leave_a_dirty_key(store: Store, other: Other) -> None:
-    *_, third = await line_up(store, 3, key_limit=2)
+    *_, third = await enqueue_with_key(store, 3, key_limit=2)
     await _end(store, *(await take(store)))
     assert await status_of(store, third) is Status.PENDING
     assert await _found(other, _DIRTY) == [("k",)]
@@ -88,7 +88,7 @@ async def test_fewer_jobs_than_slots_leave_a_dirty_key(store: Store, other: Othe
 
 @pytest.mark.parametrize("strict", [False, True])
 async def test_a_locked_job_is_neither_waited_for_nor_overtaken(store: Store, other: Other, strict: bool) -> None:
-    _, second, third = await line_up(store, 3, key_strict=strict)
+    _, second, third = await enqueue_with_key(store, 3, key_strict=strict)
     (job,) = await take(store)
     await other.does(_LOCK, second)
     async with asyncio.timeout(5):
@@ -100,7 +100,7 @@ async def test_a_locked_job_is_neither_waited_for_nor_overtaken(store: Store, ot
 
 
 async def test_a_job_that_leaves_its_key_meanwhile_gets_no_slot(store: Store, other: Other) -> None:
-    first, second = await line_up(store, 2)
+    first, second = await enqueue_with_key(store, 2)
     (job,) = await take(store)
     await other.does(_LOCK, first)
     ending = asyncio.create_task(settle(store, completed(job)))
@@ -113,8 +113,8 @@ async def test_a_job_that_leaves_its_key_meanwhile_gets_no_slot(store: Store, ot
 
 
 async def test_a_lower_limit_of_the_next_job_holds(store: Store, other: Other) -> None:
-    await line_up(store, 2, key_limit=2)
-    (third,) = await line_up(store, 1, key_limit=1)
+    await enqueue_with_key(store, 2, key_limit=2)
+    (third,) = await enqueue_with_key(store, 1, key_limit=1)
     job, holder = await take(store)
     await _end(store, job)
     assert await status_of(store, third) is Status.BLOCKED
@@ -124,16 +124,16 @@ async def test_a_lower_limit_of_the_next_job_holds(store: Store, other: Other) -
 
 
 async def test_a_higher_limit_of_the_job_after_it_is_found(store: Store) -> None:
-    _, second = await line_up(store, 2)
-    (third,) = await line_up(store, 1, key_limit=2)
+    _, second = await enqueue_with_key(store, 2)
+    (third,) = await enqueue_with_key(store, 1, key_limit=2)
     (job,) = await take(store)
     await _end(store, job)
     assert await claim_ids(store) == [second, third]
 
 
 async def test_a_job_with_a_rate_is_left_to_the_admission(store: Store, other: Other) -> None:
-    await line_up(store, 1)
-    (rated,) = await line_up(store, 1, key_rate=Rate(1, SECOND, 1))
+    await enqueue_with_key(store, 1)
+    (rated,) = await enqueue_with_key(store, 1, key_rate=Rate(1, SECOND, 1))
     (job,) = await take(store)
     await _end(store, job)
     assert await status_of(store, rated) is Status.BLOCKED
@@ -143,7 +143,7 @@ async def test_a_job_with_a_rate_is_left_to_the_admission(store: Store, other: O
 
 async def test_in_a_fair_queue_it_waits_for_the_turn_of_its_tenant(store: Store, other: Other) -> None:
     await store.queues.change("default", QueueSettings(fair=True))
-    _, second = await line_up(store, 2, tenant="t")
+    _, second = await enqueue_with_key(store, 2, tenant="t")
     (job,) = await take(store)
     await _end(store, job)
     assert await _found(other, "SELECT tenant_queue FROM windlass.jobs WHERE key_slot IS NOT NULL") == [("t",)]
@@ -151,7 +151,7 @@ async def test_in_a_fair_queue_it_waits_for_the_turn_of_its_tenant(store: Store,
 
 
 async def test_its_rank_is_not_below_the_watermark(store: Store, other: Other) -> None:
-    await line_up(store, 2)
+    await enqueue_with_key(store, 2)
     (job,) = await take(store)
     await other.does("UPDATE windlass.watermarks SET rank = 9000000000000000")
     await other.commits()
@@ -162,7 +162,7 @@ async def test_its_rank_is_not_below_the_watermark(store: Store, other: Other) -
 
 async def test_an_admission_takes_all_dirty_rows_of_a_key(store: Store, other: Other) -> None:
     for _ in range(3):
-        await line_up(store, 1)
+        await enqueue_with_key(store, 1)
     assert await _found(other, _DIRTY) == [("k",)] * 3
     await store.jobs.admit(10)
     assert await _found(other, _DIRTY) == []
@@ -172,10 +172,10 @@ async def test_a_claim_that_has_enough_looks_at_a_part_of_the_dirty_keys(
     store: Store, other: Other, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for key in range(5):
-        await line_up(store, 1, f"key {key}")
+        await enqueue_with_key(store, 1, f"key {key}")
     assert len(await claim_ids(store)) == 5
     for key in range(5):
-        await line_up(store, 1, f"key {key}")
+        await enqueue_with_key(store, 1, f"key {key}")
     plain = await enqueue_one(store)
     monkeypatch.setattr("windlass.store.postgres.limits.key_queue.MAX_DIRTY_KEYS", 2)
     monkeypatch.setattr("windlass.store.postgres.limits.key_queue.MIN_PAUSE", 0)

@@ -11,7 +11,7 @@ from windlass.core.reference import parse_reference
 from windlass.errors import InvalidPayload, PayloadTooLarge
 
 INLINE_LIMIT = 64 * 1024
-MAX_BYTES = 4
+_MAX_BYTES = 4
 """Of a character in UTF-8."""
 MAX_DEPTH = 64
 MAX_NODES = INLINE_LIMIT
@@ -35,8 +35,10 @@ def size_of(text: str) -> int:
 
 def check_size(text: str, field: str, limit: int | None = None) -> str:
     """Return the text; raise PayloadTooLarge if it is longer than the limit (default: what fits into a row)."""
-    size, most = size_of(text), limit or INLINE_LIMIT
-    if size > most:
+    most = limit or INLINE_LIMIT
+    if len(text) <= most // _MAX_BYTES:
+        return text
+    if (size := size_of(text)) > most:
         advice = "keep large data elsewhere and pass a reference"
         if limit == INLINE_LIMIT:
             advice += ", or give the app a folder for it: App(blobs=...) or WINDLASS_BLOBS"

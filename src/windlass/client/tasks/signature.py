@@ -13,7 +13,6 @@ from windlass.client.tasks.options import JobOptions
 from windlass.client.tasks.previous import Placeholder
 from windlass.core.codec import (
     INLINE_LIMIT,
-    MAX_BYTES,
     UNREADABLE,
     check_json,
     check_size,
@@ -123,9 +122,7 @@ class Signature:
             for name, value in given.items():
                 if type(value) is not str or not value.isascii():  # such a text passes
                     check_json(value, name, typed=name in self._typed, most=limit)
-            text = encode(given, "payload")
-            if len(text) > limit // MAX_BYTES:
-                check_size(text, "payload", limit)
+            text = check_size(encode(given, "payload"), "payload", limit)
             # Validated as in the worker: a call it would refuse is refused at the producer.
             self._read(text)
         except InvalidPayload as error:
