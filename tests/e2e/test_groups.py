@@ -146,8 +146,9 @@ def test_groups_that_are_sealed_while_their_last_member_ends_end_once(grouped: S
     grouped.close_down()
 
 
-LAST = 100
-"""Members that are live when the group is cancelled, however fast the others were."""
+LAST = 600
+"""Members that are live when the group is cancelled, however fast the others were. Two runners hold at most 408 of
+them: 4 in slots each, and 50 ms of work of 4 slots in which a member takes a millisecond."""
 
 
 @on_every_store
