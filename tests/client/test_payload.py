@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.client.labour import payload_of
-from windlass import App, Context, InvalidPayload
+from windlass import App, Context, InvalidPayload, PayloadTooLarge
 
 
 def restored(app: App, type_: str) -> dict[str, Any]:
@@ -275,3 +275,25 @@ def test_an_unknown_argument_is_told_what_the_task_takes(app: App) -> None:
 
     with pytest.raises(InvalidPayload, match="usr: is not an argument of send, which takes user, text"):
         send.enqueue(usr=1)  # type: ignore[call-arg]
+
+
+def test_a_refused_call_is_checked_once_and_its_error_shown_once(app: App) -> None:
+    class Text:
+        dumps = 0
+
+        def model_dump(self, **_: object) -> str:
+            Text.dumps += 1
+            return "x" * 70_000
+
+    @app.task
+    def note(text: str) -> None: ...
+
+    @app.task
+    def typed(text: Text) -> None: ...
+
+    with pytest.raises(PayloadTooLarge) as caught:
+        note.enqueue("x" * 70_000)
+    assert caught.value.__context__ is None
+    with pytest.raises(PayloadTooLarge):
+        typed.enqueue(Text())
+    assert Text.dumps == 2  # for its values and for its text

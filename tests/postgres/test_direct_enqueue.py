@@ -65,6 +65,16 @@ def test_it_stays_in_its_thread(app: App, server: Address, monkeypatch: pytest.M
     assert server.execute(STORED) == [(5,)]
 
 
+def test_a_deadline_may_be_longer_than_a_poll(url: str, server: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App(url, deadline="25d")
+    _lend(_task(app))
+    sent = _sends(app, monkeypatch)
+    app.tasks["note"].enqueue(1)
+    assert len(sent) == 1
+    assert server.execute(STORED) == [(3,)]
+    app.close()
+
+
 def test_several_threads_share_what_the_pool_has(app: App, server: Address) -> None:
     threads = [threading.Thread(target=lambda: [app.tasks["note"].enqueue(n) for n in range(20)]) for _ in range(4)]
     for thread in threads:

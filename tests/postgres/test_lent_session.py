@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -88,11 +89,12 @@ async def test_a_caller_does_not_wait_long_for_it(
 
 
 class Line:
-    """A socket, and its poll, whose peer sends these bytes one by one, each after a second of its clock."""
+    """A socket, and its poll, whose peer sends parts of these bytes, each after a second of its clock."""
 
-    def __init__(self, line: socket.socket, replies: Iterator[int]) -> None:
+    def __init__(self, line: socket.socket, replies: Iterator[int], part: int) -> None:
         self.close = line.close
         self._replies = replies
+        self._part = part
         self.now = 0.0
         self.sent = b""
 
@@ -119,7 +121,7 @@ class Line:
         return [(0, 0)] if milliseconds >= 1000 else []
 
     def recv(self, size: int) -> bytes:
-        return bytes([next(self._replies)])
+        return bytes(islice(self._replies, self._part))
 
 
 def _message(kind: bytes, body: bytes) -> bytes:
@@ -130,9 +132,11 @@ def _notice(kind: bytes, severity: bytes, text: bytes = b"told") -> bytes:
     return _message(kind, b"SX\0V" + severity + b"\0C57P01\0M" + text + b"\0\0")
 
 
-def _ask(app: App, monkeypatch: pytest.MonkeyPatch, replies: Iterator[int], seconds: float) -> Reply | None:
+def _ask(
+    app: App, monkeypatch: pytest.MonkeyPatch, replies: Iterator[int], seconds: float, part: int = 1
+) -> Reply | None:
     session = _lent(app)
-    line = Line(session._line, replies)
+    line = Line(session._line, replies, part)
     monkeypatch.setattr(session, "_line", line)
     monkeypatch.setattr(session, "_input", line)
     monkeypatch.setattr(blocking_session, "time", line, raising=False)
@@ -146,6 +150,16 @@ def _ask(app: App, monkeypatch: pytest.MonkeyPatch, replies: Iterator[int], seco
 def test_a_reply_may_come_byte_by_byte(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     done = _message(b"2", b"") + _notice(b"N", b"NOTICE") + _message(b"C", b"INSERT 0 1\0") + _message(b"Z", b"I")
     assert _ask(app, monkeypatch, iter(done), 1000) == Reply(rows=1)
+
+
+def test_a_session_of_which_more_than_the_reply_was_read_is_not_used_again(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = _lent(app)
+    more = blocking_session._ONE_ROW + _notice(b"N", b"NOTICE")[:3]
+    assert _ask(app, monkeypatch, iter(more), 1000, part=len(more)) == Reply(rows=1)
+    assert not session.usable
+    until(session._session.connection.is_closed, "the driver does not read the rest", seconds=5)
 
 
 def test_a_reply_that_never_ends_has_one_deadline(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from tests.support.runners import rule
 from tests.support.seed import new_job
 from tests.support.stores import sqlite_file
 
-PAYLOADS = ['{"s":"é😀"}', '{"s":"\\u0000 \\"said\\" \\\\"}', "[]", "{}", f'{{"s":"{"x" * 5000}"}}']
+PAYLOADS = ['{"s":"é😀"}', "a\0b", '{"s":"\\u0000 \\"said\\" \\\\"}', "[]", "{}", f'{{"s":"{"x" * 5000}"}}']
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda each: "-".join(each) or "none")

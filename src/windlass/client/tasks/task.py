@@ -17,6 +17,7 @@ from windlass.client.tasks.link import Home
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
 from windlass.client.tasks.previous import PREVIOUS, Placeholder, take_placeholders
 from windlass.client.tasks.signature import Signature
+from windlass.core.codec import INLINE_LIMIT
 from windlass.core.ids import JobId, new_id
 from windlass.core.jobs.job import Job, NewJob, ResultParam
 from windlass.core.jobs.outcome import Policy
@@ -195,7 +196,10 @@ class Task(Generic[P, R, T]):
         try:
             payload = definition.signature.encode_bound(given)
         except InvalidInput:
-            payload = self._encoded_large(given)
+            # Read late: the limit may come from the settings file, which making a job at import must not read.
+            if (limit := self._enqueuer.payload_limit) == INLINE_LIMIT:
+                raise
+            payload = definition.signature.encode_bound(given, limit)
         fields = definition.fields(options, payload, later)
         if not fields:  # most calls; without ** it costs half
             return TaskJob(
@@ -209,11 +213,6 @@ class Task(Generic[P, R, T]):
         if "id" not in fields:
             fields["id"], fields["fresh"] = new_id(), this_process()
         return TaskJob(type=definition.type, payload=payload, result_params=later, task=self, **fields)
-
-    def _encoded_large(self, given: Mapping[str, Any]) -> str:
-        """The payload that was refused at the inline limit, or the same error."""
-        # Read late: the limit may come from the settings file, which making a job at import must not read.
-        return self._definition.signature.encode_bound(given, self._enqueuer.payload_limit)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
         """Enqueue a job. When this returns, the job is stored; with `using(connection=...)`, when you commit."""

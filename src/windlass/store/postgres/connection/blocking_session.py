@@ -29,10 +29,13 @@ SLACK_SECONDS = 1.0
 """How long to wait for the answer beyond the time of a cancel request."""
 MIN_WAIT = 0.001
 """Seconds; a negative time would wait for ever."""
+MAX_WAIT = 24 * 86_400.0
+"""Seconds; a poll takes no more than 2³¹ milliseconds, and would refuse a longer time when the statement is sent."""
 _READ_SIZE = 16 * 1024
 _TRUTHS = {True: "t", False: "f"}
 _NULL = (-1).to_bytes(4, "big", signed=True)
-_ONE_ROW = b"2\0\0\0\4C\0\0\0\17INSERT 0 1\0Z\0\0\0\5I"
+_READY = b"Z\0\0\0\5I"
+_ONE_ROW = b"2\0\0\0\4C\0\0\0\17INSERT 0 1\0" + _READY
 """The usual reply: bound, one row inserted, ready and not in a transaction."""
 _EXECUTE_AND_SYNC = b"E" + (9).to_bytes(4, "big") + bytes(5) + b"S" + (4).to_bytes(4, "big")
 
@@ -92,7 +95,7 @@ class BlockingSession:
             if self._input.poll(0):
                 self._ending = True  # the server closed the connection, or sent a notice: the loop reads it
                 return None
-            return self._ask(message, seconds)
+            return self._ask(message, min(seconds, MAX_WAIT))
         except BaseException:
             # After an interrupt too, the answer may still come, and the driver must not read it.
             self._ending = self._broken = True
@@ -164,7 +167,7 @@ class BlockingSession:
                     self.loop.call_soon_threadsafe(self._session.cancel_statement)
                 until = time.monotonic() + CANCEL_SECONDS + SLACK_SECONDS
             if (reply := _reply(data, cancelled=cancelled)) is not None:
-                self._note(reply)
+                self._note(reply, more=not data.endswith(_READY))
                 return reply
 
     def _send(self, message: bytes, seconds: float) -> None:
@@ -187,9 +190,12 @@ class BlockingSession:
             raise ConnectionResetError("the server closed the connection")
         return part
 
-    def _note(self, reply: Reply) -> None:
-        """End the session after an error, for the loop to check it; a lost or read-only one is dropped."""
-        self._broken = not reply.certain or reply.error == READ_ONLY
+    def _note(self, reply: Reply, *, more: bool) -> None:
+        """End the session after an error, for the loop to check it; a lost or read-only one is dropped.
+
+        So is one of which `more` was read, perhaps a part of a message: the driver must not read the rest alone.
+        """
+        self._broken = more or not reply.certain or reply.error == READ_ONLY
         if reply.error or self._broken:
             self._ending = True
 

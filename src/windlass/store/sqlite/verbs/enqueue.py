@@ -37,6 +37,9 @@ MAX_JOBS_IN_STATEMENT = 10_000
 MAX_BYTES_IN_STATEMENT = 32_000_000
 """Bounds the memory of one statement."""
 
+_NUL = r"\u0000"
+"""JSON of a character at which SQLite ends a part of a text. No JSON contains it, but a store takes any text."""
+
 _PER_TIMED_JOB = (*PER_JOB, "run_at", "delay", "expires", "expires_at", "schedule", "tick")
 _shared_timed_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _PER_TIMED_JOB))
 
@@ -210,8 +213,8 @@ def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialS
 
 def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], key_slots: Mapping[JobId, int]) -> None:
     for part in _parts(jobs):
-        if all(map(_is_unkeyed, part)):
-            db.run("enqueue_unkeyed", {**shared, "batch": array([job.id + job.payload for job in part])})
+        if all(map(_is_unkeyed, part)) and _NUL not in (texts := array([job.id + job.payload for job in part])):
+            db.run("enqueue_unkeyed", {**shared, "batch": texts})
             continue
         rows = (
             ((*per_job_values(job), key_slots.get(job.id)) for job in part)
