@@ -93,8 +93,6 @@ WITH /*plain*/first AS MATERIALIZED (
     ) AS each
     GROUP BY key HAVING sum(found) < sum(seen) OR sum(got) = 0 OR sum(got) < sum(fit)
         OR (sum(got) = sum(looked) AND sum(looked) > 1)
-), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT :queue::text, key FROM unfinished
 ), rated AS (
     UPDATE windlass.queues SET rated = true
     WHERE name = :queue::text AND NOT rated AND EXISTS (SELECT 1 FROM next WHERE key_rate IS NOT NULL)
@@ -109,9 +107,14 @@ WITH /*plain*/first AS MATERIALIZED (
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
     -- By the row's ctid, which does not change because the row is locked.
     FROM next WHERE job./*plain*/ctid/*end*//*yugabyte id*/ = next.at
+    RETURNING 1
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT :queue::text, key FROM unfinished
+    -- A job that was changed before it was locked has a ctid that this statement does not see.
+    UNION SELECT :queue::text, key FROM next WHERE (SELECT count(*) FROM admitted) < (SELECT count(*) FROM next)
 )
-SELECT (SELECT count(*) FROM /*plain*/first/*end*//*yugabyte taken*/), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
-    :horizon
+SELECT (SELECT count(*) FROM /*plain*/first/*end*//*yugabyte taken*/), (SELECT count(*) FROM admitted),
+    (SELECT count(*) FROM unfinished WHERE more), :horizon
 
 -- name: mark_free_keys
 -- Make those of the next :limit keys with waiting jobs dirty that have a free key slot. One seek for each key. Returns the
