@@ -149,6 +149,20 @@ async def test_a_locked_one_in_the_middle_is_not_forgotten(store: Store, other: 
     assert await claim_ids(store) == [second]
 
 
+async def test_more_locked_ones_than_one_part_end_the_admission(
+    store: Store, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.store.postgres.limits.key_queue.MAX_DIRTY_KEYS", 2)
+    await open_lease(store, length=10**12)
+    locked = [job for key in "abc" for job in await enqueue_with_key(store, 1, key)]
+    await other.does("SELECT id FROM windlass.jobs FOR UPDATE")
+    free = await enqueue_with_key(store, 1, "d")
+    async with asyncio.timeout(5):
+        assert await claim_ids(store) + await claim_ids(store) == free
+    await other.commits()
+    assert await claim_ids(store) == locked
+
+
 async def test_a_callers_open_transaction_blocks_no_other_and_its_job_is_found_when_it_commits(store: Store) -> None:
     """Its mark has a lower number than others that were taken meanwhile: it is not looked for above those only."""
     await open_lease(store, length=10**12)
