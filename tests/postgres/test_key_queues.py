@@ -17,6 +17,8 @@ from windlass.core.jobs.change import JobChange
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
+from windlass.store.postgres.connection.profile import PLAIN
+from windlass.store.sql.statements import statements_of
 
 _LOCK = "SELECT name FROM windlass.queues WHERE name = 'default' FOR NO KEY UPDATE"
 _ADMIT = "UPDATE windlass.jobs SET status = 'pending', reason = NULL, key_slot = 0 WHERE id = %s"
@@ -105,6 +107,26 @@ async def test_a_deadlock_stays_inside(store: Store, other: Other) -> None:
     assert await status_of(store, first) is Status.BLOCKED
 
 
+async def test_one_that_is_changed_before_it_is_locked_is_not_forgotten(
+    store: Store, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changed by the enqueue of a job that waits for it, after the snapshot of the admission was taken."""
+    seen = "SELECT DISTINCT key FROM first"
+    held_up = f"{seen} WHERE (SELECT pg_advisory_xact_lock(7)::text) IS NOT NULL"
+    text = PLAIN.statement("admit_waiting")
+    assert seen in text
+    monkeypatch.setitem(statements_of("postgres", PLAIN.name), "admit_waiting", text.replace(seen, held_up))
+    await open_lease(store, length=10**12)
+    (job,) = await enqueue_with_key(store)
+    await other.does("SELECT pg_advisory_lock(7)")
+    claiming = asyncio.create_task(claim_ids(store))
+    await other.is_waited_for()
+    await store.jobs.enqueue([new_job(parents=(job,))])
+    await other.does("SELECT pg_advisory_unlock(7)")
+    found = await claiming
+    assert found + await claim_ids(store) == [job]
+
+
 @pytest.mark.parametrize(("strict", "next_"), [(False, 1), (True, None)])
 async def test_a_locked_one_is_overtaken_only_where_order_is_not_strict(
     store: Store, other: Other, strict: bool, next_: int | None
@@ -125,6 +147,20 @@ async def test_a_locked_one_in_the_middle_is_not_forgotten(store: Store, other: 
     assert await claim_ids(store) == [first]
     await other.commits()
     assert await claim_ids(store) == [second]
+
+
+async def test_more_locked_ones_than_one_part_end_the_admission(
+    store: Store, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.store.postgres.limits.key_queue.MAX_DIRTY_KEYS", 2)
+    await open_lease(store, length=10**12)
+    locked = [job for key in "abc" for job in await enqueue_with_key(store, 1, key)]
+    await other.does("SELECT id FROM windlass.jobs FOR UPDATE")
+    free = await enqueue_with_key(store, 1, "d")
+    async with asyncio.timeout(5):
+        assert await claim_ids(store) + await claim_ids(store) == free
+    await other.commits()
+    assert await claim_ids(store) == locked
 
 
 async def test_a_callers_open_transaction_blocks_no_other_and_its_job_is_found_when_it_commits(store: Store) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.postgres.other import Other
+from tests.support.clock import ManualClock
 from tests.support.key_queues import enqueue_with_key, take
-from tests.support.seed import claim_ids, completed, enqueue_one, open_lease, settle, status_of
+from tests.support.seed import claim_ids, completed, enqueue_one, new_job, open_lease, settle, status_of
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.flow.rate import Rate
 from windlass.core.ids import JobId
@@ -129,6 +130,21 @@ async def test_a_higher_limit_of_the_job_after_it_is_found(store: Store) -> None
     (job,) = await take(store)
     await _end(store, job)
     assert await claim_ids(store) == [second, third]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_several_of_a_strict_key_run_in_the_order_of_being_due(
+    store: Store, clock: ManualClock, at_once: bool
+) -> None:
+    await enqueue_with_key(store, 2, key_limit=2, key_strict=True)
+    jobs = await take(store)
+    later, first = (new_job(concurrency_key="k", key_limit=2, key_strict=True, priority=each) for each in (1, 0))
+    for job in (first, later):
+        await store.jobs.enqueue([job])
+        clock.advance(SECOND)
+    for batch in [jobs] if at_once else [[job] for job in jobs]:
+        await _end(store, *batch)
+    assert [*await claim_ids(store, limit=1), *await claim_ids(store, limit=1)] == [first.id, later.id]
 
 
 async def test_a_job_with_a_rate_is_left_to_the_admission(store: Store, other: Other) -> None:

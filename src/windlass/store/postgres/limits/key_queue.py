@@ -118,10 +118,11 @@ class KeyQueues:
         answer = await _again(access, work)
         if answer is None:
             return 0, False
-        dirty_keys, jobs, unfinished, behind = answer
+        dirty_keys, jobs, unfinished, still_dirty, behind = answer
         if dirty_keys < MAX_DIRTY_KEYS:
             self._since[queue] = behind
-        return jobs, dirty_keys == MAX_DIRTY_KEYS or unfinished > 0
+        # If all stay dirty, the next parts may be the same keys, as long as other transactions lock their jobs.
+        return jobs, unfinished > 0 or dirty_keys == MAX_DIRTY_KEYS > still_dirty
 
 
 async def _again(access: Access, work: Any) -> Any:

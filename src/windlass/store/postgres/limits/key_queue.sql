@@ -13,8 +13,8 @@ WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: admit_waiting
 -- Process dirty keys: as many waiting jobs as there are free key slots become pending, each with a key slot. Returns the
--- number of dirty keys, of admitted jobs, and of keys that may have more; and the first transaction whose dirty keys may
--- not have been seen. A rank is never in the past, below the watermark, or below :beyond. The caller has locked the
+-- number of dirty keys, of admitted jobs, of keys that may have more, and of those that stay dirty; and the first
+-- transaction whose dirty keys may not have been seen. A rank is never in the past, below the watermark, or below :beyond. The caller has locked the
 -- queue in an earlier statement, so this one sees the key slots that were assigned before. Locked jobs are skipped, and
 -- their keys stay dirty; the order of a strict key is never violated. The status is compared as an expression, so that
 -- no other index than jobs_waiting_for_key can be used.
@@ -93,8 +93,6 @@ WITH /*plain*/first AS MATERIALIZED (
     ) AS each
     GROUP BY key HAVING sum(found) < sum(seen) OR sum(got) = 0 OR sum(got) < sum(fit)
         OR (sum(got) = sum(looked) AND sum(looked) > 1)
-), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT :queue::text, key FROM unfinished
 ), rated AS (
     UPDATE windlass.queues SET rated = true
     WHERE name = :queue::text AND NOT rated AND EXISTS (SELECT 1 FROM next WHERE key_rate IS NOT NULL)
@@ -109,9 +107,15 @@ WITH /*plain*/first AS MATERIALIZED (
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
     -- By the row's ctid, which does not change because the row is locked.
     FROM next WHERE job./*plain*/ctid/*end*//*yugabyte id*/ = next.at
+    RETURNING 1
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT :queue::text, key FROM unfinished
+    -- A job that was changed before it was locked has a ctid that this statement does not see.
+    UNION SELECT :queue::text, key FROM next WHERE (SELECT count(*) FROM admitted) < (SELECT count(*) FROM next)
+    RETURNING 1
 )
-SELECT (SELECT count(*) FROM /*plain*/first/*end*//*yugabyte taken*/), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
-    :horizon
+SELECT (SELECT count(*) FROM /*plain*/first/*end*//*yugabyte taken*/), (SELECT count(*) FROM admitted),
+    (SELECT count(*) FROM unfinished WHERE more), (SELECT count(*) FROM dirtied), :horizon
 
 -- name: mark_free_keys
 -- Make those of the next :limit keys with waiting jobs dirty that have a free key slot. One seek for each key. Returns the

@@ -309,8 +309,9 @@ CREATE INDEX dirty_keys_key ON windlass.dirty_keys (queue COLLATE "C", key, tx);
 -- Returns how many jobs are pending. The number of held slots does not grow, whatever admissions do meanwhile, so the queue
 -- is not locked. A locked job is neither waited for nor overtaken. A key becomes dirty instead if some slot cannot be passed
 -- on, or more jobs than these have room: also if no job waits, because one that is not visible yet may have its own dirty
--- key processed before this transaction ends. Jobs with a rate are left to the admission, which marks their queue. No rank
--- is below `beyond`. Columns are compared as expressions where another index, or any, must not be used.
+-- key processed before this transaction ends. Jobs with a rate are left to the admission, which marks their queue, and so
+-- are several of a strict key: it admits one after the other. No rank is below `beyond`. Columns are compared as
+-- expressions where another index, or any, must not be used.
 CREATE FUNCTION windlass.pass_key_slots(of_queues text[], of_keys text[], of_slots integer[], moment bigint, beyond bigint)
 RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -329,9 +330,9 @@ BEGIN
         ) AS held
         FROM freed CROSS JOIN LATERAL (
             SELECT array_agg(ctid) AS places, least(count(*), freed.free) AS count, count(key_rate) AS rated,
-                min(key_limit) AS lowest, max(key_limit) AS highest
+                min(CASE WHEN key_strict THEN 1 ELSE key_limit END) AS lowest, max(key_limit) AS highest
             FROM (
-                SELECT ctid, coalesce(key_limit, 1) AS key_limit, key_rate FROM windlass.jobs
+                SELECT ctid, coalesce(key_limit, 1) AS key_limit, key_strict, key_rate FROM windlass.jobs
                 WHERE queue = freed.queue AND concurrency_key = freed.key AND status || '' = 'blocked'
                 AND reason = 'waits for its concurrency key'
                 ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT freed.free + 1
