@@ -9,7 +9,7 @@ import os
 
 from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared
 from windlass.core.ids import new_runner_id
-from windlass.core.moments import SECOND
+from windlass.core.moments import SECOND, Micros
 from windlass.errors import ConfigError, StoreUnavailable, StoreUnusable, WindlassError
 from windlass.observe.process import want_figures, watch_events, watch_store
 from windlass.observe.systemd import READY, STOPPING, Systemd
@@ -93,9 +93,10 @@ class Supervisor:
             self._stopping.set()
             self._systemd.notify(STOPPING)
             self._registration.draining = True
+            grace = self._stop_runners()  # first, because the end of the services may wait for the store
             services.cancel()
             await asyncio.gather(services, return_exceptions=True)
-            await self._end_runners(keepers)
+            await self._end_runners(keepers, grace)
             timekeeping.cancel()
             await self._unregister()
             watchdog.cancel()
@@ -201,23 +202,23 @@ class Supervisor:
                 self._started = True
                 self._systemd.notify(READY)
 
-    async def _end_runners(self, keepers: list[asyncio.Task[None]]) -> None:
-        """Drain until a second signal or the drain time; leases are kept until the last runner has ended."""
+    def _stop_runners(self) -> Micros:
+        """Start the drain: no runner claims any more; returns the drain time."""
         failed = self._problem is not None and not isinstance(self._problem, StoreUnusable)
         grace = 0 if failed or self._second_signal.is_set() else self._config.drain
         if self._state.serving:
-            drain = DrainStarted(
-                worker=self._state.id, seconds=grace / SECOND, empty=self._empty, unserved=self._unserved
-            )
-            self._emit(drain)
+            seconds, unserved = grace / SECOND, self._unserved
+            self._emit(DrainStarted(worker=self._state.id, seconds=seconds, empty=self._empty, unserved=unserved))
         for child in self._children:
             child.stop(grace if child.runner is not None else 0)
-        helpers = [
-            asyncio.create_task(self._force_stop(grace / SECOND, keepers)),
-            asyncio.create_task(self._end_starting()),
-        ]
+        return grace
+
+    async def _end_runners(self, keepers: list[asyncio.Task[None]], grace: Micros) -> None:
+        """Drain until a second signal or the drain time; leases are kept until the last runner has ended."""
+        duties = [self._force_stop(grace / SECOND, keepers), self._end_starting()]
         if self._state.has_store:
-            helpers += [asyncio.create_task(self._leases.run()), asyncio.create_task(self._reports.run())]
+            duties += [self._leases.run(), self._reports.run()]
+        helpers = [asyncio.create_task(duty) for duty in duties]
         await asyncio.gather(*keepers, return_exceptions=True)
         for helper in helpers:
             helper.cancel()
