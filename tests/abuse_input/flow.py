@@ -83,7 +83,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "62 concurrency 0": (
         {"max_concurrency": 0},
         InvalidOption,
-        '^max_concurrency: must be a whole number from 1 to 1000000, or "none", not 0; to let none start, pause',
+        '^max_concurrency: must be a whole number from 1 to 1000000, or "none", not 0; to start none, pause',
     ),
     "62 concurrency -1": ({"max_concurrency": -1}, InvalidOption, "^max_concurrency: .*, not -1"),
     "62 concurrency 1.5": ({"max_concurrency": 1.5}, InvalidOption, "^max_concurrency: "),

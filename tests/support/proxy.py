@@ -49,8 +49,8 @@ class Proxy:
     async def _cut(self, reset: bool) -> int:
         cut = list(self._clients)
         for client in cut:
-            if reset:
-                connection: socket.socket = client.get_extra_info("socket")
+            connection: socket.socket = client.get_extra_info("socket")
+            if reset and connection.fileno() >= 0:  # else its client has closed it meanwhile
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             client.transport.abort()
         return len(cut)

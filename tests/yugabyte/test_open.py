@@ -83,7 +83,7 @@ async def test_a_server_that_answers_like_a_wrong_yugabytedb_is_refused_and_noth
 async def test_doctor_says_that_a_postgresql_is_no_yugabytedb(tmp_path: Path) -> None:
     found = await examine(postgres_place(tmp_path).replace("postgresql://", "yugabyte://", 1))
     (problem,) = [each for each in found.findings if "this is not YugabyteDB but PostgreSQL" in each.says]
-    assert problem.says.endswith("write postgresql:// for a PostgreSQL")
+    assert problem.says.endswith("write postgresql:// for PostgreSQL")
     assert problem.advice == "or check host and port: YugabyteDB listens on 5433"
 
 
