@@ -88,7 +88,7 @@ def gil_holder(ctx: Context, seconds: float, gate: str) -> None:
     trace(ctx, "start")
     end = time.monotonic() + seconds
     while time.monotonic() < end or not is_open(gate):
-        sum(range(30_000_000))
+        sum(range(120_000_000))  # a second or two: longer than a lease in tests
     trace(ctx, "end")
 
 
