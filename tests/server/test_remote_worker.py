@@ -42,7 +42,9 @@ def test_every_kind_of_handler_runs_without_the_store(remote: Remote) -> None:
         ("cancelled", "not needed"),
         ("dead", "no use"),
     ]
-    assert (ended["twice"].result, ended["twice"].failures, ended["nap"].result) == (2, 1, 1)
+    # It is attempted once more if it ran beside the job that kills its runner.
+    assert ended["twice"].result >= 2
+    assert (ended["twice"].failures, ended["nap"].result) == (1, 1)
     assert ended["on_loop"].result[:2] == [7, "hello"]
     assert ended["on_loop"].progress is not None
     assert (ended["on_loop"].progress.note, [line.text for line in ended["on_loop"].logs]) == (
