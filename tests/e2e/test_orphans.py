@@ -1,5 +1,6 @@
 """A worker that is process 1 of a container, or a subreaper, is the parent of every orphan: none stays a zombie."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -50,7 +51,8 @@ def worker(den: Stage, request: pytest.FixtureRequest) -> Iterator[int]:
     until(lambda: " is ready" in (den.folder / "worker.log").read_text(), "the worker is ready")
     yield children(started.pid)[0] if in_namespace else started.pid
     for pid in descendants(started.pid):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.kill(pid, signal.SIGKILL)
     started.kill()
     started.wait()
 
