@@ -46,7 +46,7 @@ from windlass.errors import ConfigError
 from windlass.store.open import redact
 from windlass.version import __version__
 
-OWN_POSTGRES, OWN_REDIS = "postgres", "redis"
+OWN_SQLITE, OWN_POSTGRES, OWN_REDIS = "sqlite", "postgres", "redis"
 Progress = Callable[[str], None]
 
 
@@ -166,7 +166,8 @@ def _template(plan: Plan, folder: Path) -> Iterator[str]:
         with serve_redis(plan.out.resolve()) as template:
             yield template
     else:
-        yield plan.store or f"sqlite:///{folder}/{{run}}.db"
+        given = plan.store if plan.store != OWN_SQLITE else None
+        yield given or f"sqlite:///{folder}/{{run}}.db"
 
 
 def find_store_bench(template: str) -> StoreBench:
