@@ -365,7 +365,7 @@ async def test_a_process_that_slept_until_the_next_tick_was_fired_does_not_know_
         return await each(access, name, requests)
 
     monkeypatch.setattr(Access, "call_each", paused)
-    with pytest.raises(StoreUnavailable, match="others have fired them") as reported:
+    with pytest.raises(StoreUnavailable, match="other processes have fired") as reported:
         await fire(store)
     assert reported.value.maybe_done
     assert await ticks_of(store) == [begin + MINUTE, begin + 2 * MINUTE]

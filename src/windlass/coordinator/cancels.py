@@ -14,7 +14,7 @@ from windlass.client.graphs.verbs import cancel_late_groups, cancel_late_nodes, 
 from windlass.client.groups.cancelled import (
     KIND,
     Cancellation,
-    Turn,
+    SearchBudget,
     cancel_if_it_holds,
     cancel_late_members,
     cancellation_text,
@@ -61,7 +61,7 @@ class Cancels:
     def __init__(self, store: Store, emit: Emit) -> None:
         self._store, self._emit = store, emit
         self._before: str | None = None
-        self._turn = Turn()
+        self._budget = SearchBudget()
         self._has_more = False
         """Whether a turn ended within a flow, since the first of all flows."""
         self._quiet: dict[JobId, float] = {}
@@ -75,7 +75,7 @@ class Cancels:
         """Run one turn; returns the seconds until the next."""
         self._has_more = self._has_more and self._before is not None
         page = await self._store.documents.list(KIND, MAX_FLOWS, self._before)
-        self._turn.end = time.monotonic() + BUDGET_SECONDS
+        self._budget.end = time.monotonic() + BUDGET_SECONDS
         watched = await self._finish_some(page) if page else 0
         if page and (len(page) == MAX_FLOWS or self._before != page[-1].id):
             return NEXT_SECONDS
@@ -95,7 +95,7 @@ class Cancels:
                 continue
             watched += 1
             await self._finish(document, cancel, job, now)
-            if self._turn.over:
+            if self._budget.over:
                 break
         return watched
 
@@ -113,7 +113,7 @@ class Cancels:
         if cancel.holds and is_of_flow(cancel, job):
             if await self._cancel_late(flow, cancel):
                 self._quiet.pop(flow, None)
-                self._has_more |= self._turn.over
+                self._has_more |= self._budget.over
                 return
             if not await self._is_over(flow, cancel, job, now):
                 return
@@ -123,13 +123,13 @@ class Cancels:
                 return
         # Dropped only at this version: the flow may be cancelled again at this moment.
         await self._store.documents.replace(KIND, flow, text, version, keep=1)
-        for noted in (self._quiet, self._known, self._complete, self._turn.places):
+        for noted in (self._quiet, self._known, self._complete, self._budget.positions):
             noted.pop(flow, None)
 
     async def _cancel_late(self, flow: JobId, cancel: Cancellation) -> bool:
         if cancel.type == FLOW_TYPE:
-            return await cancel_late_nodes(self._store, flow, cancel.reason, self._turn)
-        return await cancel_late_members(self._store, flow, cancel.reason, self._turn)
+            return await cancel_late_nodes(self._store, flow, cancel.reason, self._budget)
+        return await cancel_late_members(self._store, flow, cancel.reason, self._budget)
 
     async def _is_over(self, flow: JobId, cancel: Cancellation, job: Job | None, now: Micros) -> bool:
         """Whether no further job of the flow can be stored."""
@@ -145,7 +145,7 @@ class Cancels:
         """Whether every job of the flow is known, and none is live that may add others."""
         operator = self._store.operator
         if job.type == FLOW_TYPE:
-            known = await cancel_late_groups(self._store, job.id, reason, self._turn)
+            known = await cancel_late_groups(self._store, job.id, reason, self._budget)
             return known and await count_nodes(operator, job.id, (*ALIVE, *ENDED)) >= payload_of(job).nodes
         payload = group_payload(job)
         if (job.type == GROUP_TYPE and payload.open) or await first_live(operator, job.id) is not None:
@@ -165,7 +165,7 @@ class Cancels:
             if unknown or not await self._has_links(group, known, len(ahead), reason):
                 break
             known += len(ahead)
-            if self._turn.over:
+            if self._budget.over:
                 break
         self._known[group] = known
         return known >= size

@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.client.graphs.members import PAGE, Skips, count_nodes, member_ids, member_jobs
 from windlass.client.groups.cancelled import (
-    Turn,
+    SearchBudget,
     cancel_if_it_holds,
     cancel_late_members,
     cancel_that_holds,
@@ -114,10 +114,10 @@ async def _cancel_node(store: Store, flow: JobId, group: JobId, reason: str) -> 
     await cancel_members(store.operator, group, ALIVE, reason)
 
 
-async def cancel_late_nodes(store: Store, flow: JobId, reason: str, turn: Turn) -> bool:
+async def cancel_late_nodes(store: Store, flow: JobId, reason: str, budget: SearchBudget) -> bool:
     """Cancel the jobs of a cancelled flow that are live and were not asked to stop; whether there were any.
 
-    When the time of the turn is over, the others are left to the next one.
+    When the budget is used up, the others are left to the next search.
     """
     own = await late_among(store.operator, [flow])
     late: list[Job] = []
@@ -130,13 +130,13 @@ async def cancel_late_nodes(store: Store, flow: JobId, reason: str, turn: Turn) 
         if await cancel_if_it_holds(store, flow, some[::-1], reason) is None:
             return False
         groups = [group for job in some if (group := _group_of(flow, job)) is not None]
-        await _cancel_late_groups(store, flow, groups, reason, turn)
-        if turn.over:
+        await _cancel_late_groups(store, flow, groups, reason, budget)
+        if budget.over:
             break
     return bool(own or late)
 
 
-async def cancel_late_groups(store: Store, flow: JobId, reason: str, turn: Turn) -> bool:
+async def cancel_late_groups(store: Store, flow: JobId, reason: str, budget: SearchBudget) -> bool:
     """Cancel the groups and maps of cancelled nodes that were stored after these; whether all of them are known.
 
     On Redis they may be in other queues than their nodes.
@@ -147,12 +147,14 @@ async def cancel_late_groups(store: Store, flow: JobId, reason: str, turn: Turn)
         found = dict(zip(groups, await operator.get(groups), strict=True)) if groups else {}
         missing = [id_ for id_, job in found.items() if job is None]
         known = known and None not in (await operator.outcomes(missing) if missing else [])
-        if not await _cancel_late_groups(store, flow, groups, reason, turn):
+        if not await _cancel_late_groups(store, flow, groups, reason, budget):
             return False
     return known
 
 
-async def _cancel_late_groups(store: Store, flow: JobId, groups: Sequence[JobId], reason: str, turn: Turn) -> bool:
+async def _cancel_late_groups(
+    store: Store, flow: JobId, groups: Sequence[JobId], reason: str, budget: SearchBudget
+) -> bool:
     """Cancel those of these groups and maps that are live; False if the time was over, or the flow was retried.
 
     Each gets a record of its own, from which the coordinator goes on with its members.
@@ -162,8 +164,8 @@ async def _cancel_late_groups(store: Store, flow: JobId, groups: Sequence[JobId]
         if await cancel_that_holds(store, flow) is None:
             await let_retried_run(store, [late])
             return False
-        await cancel_late_members(store, late.id, reason, turn)
-        if turn.over:
+        await cancel_late_members(store, late.id, reason, budget)
+        if budget.over:
             return False
     return True
 

@@ -167,32 +167,32 @@ async def cancel_if_left(store: Store, group: JobId, size: int, jobs: Sequence[N
     return True
 
 
-class Turn:
-    """How long the coordinator searches for late jobs at once, and where it goes on: other duties run in between.
+class SearchBudget:
+    """Until when one search for late jobs may take, and where the next one continues: other duties run in between.
 
     To list live members from the first one on, Redis walks over all that have ended.
     """
 
     def __init__(self) -> None:
         self.end = math.inf
-        self.places: dict[JobId, JobId] = {}
+        self.positions: dict[JobId, JobId] = {}
 
     @property
     def over(self) -> bool:
-        """Whether its time is up."""
+        """Whether it is used up."""
         return time.monotonic() > self.end
 
 
-async def cancel_late_members(store: Store, group: JobId, reason: str, turn: Turn | None = None) -> bool:
+async def cancel_late_members(store: Store, group: JobId, reason: str, budget: SearchBudget | None = None) -> bool:
     """Cancel the jobs of a cancelled group that are live and were not asked to stop; whether there were any.
 
-    When the time of the turn is over, the others are left to the next one.
+    When the budget is used up, the others are left to the next search.
     """
-    operator, turn = store.operator, turn or Turn()
+    operator, budget = store.operator, budget or SearchBudget()
     found = await _cancel_late_watchers(store, group, reason)
     if found is None:
         return False
-    after = turn.places.pop(group, None)
+    after = budget.positions.pop(group, None)
     async for ids in pages_of(operator, group, ALIVE, after, BATCH):
         if not (late := await late_among(operator, ids)):
             continue
@@ -200,8 +200,8 @@ async def cancel_late_members(store: Store, group: JobId, reason: str, turn: Tur
         if await cancel_if_it_holds(store, group, [*behind, *late], reason) is None:
             return found
         found = True
-        if turn.over:
-            turn.places[group] = ids[-1]
+        if budget.over:
+            budget.positions[group] = ids[-1]
             return True
     if found or after is not None:
         await wake_always(operator, group)

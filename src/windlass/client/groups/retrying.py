@@ -42,8 +42,10 @@ async def retry_group(store: Store, payload: GroupPayload) -> None:
 
 
 async def retry_lost(operator: OperatorStore, ids: Sequence[JobId]) -> None:
-    """Retry the dead and cancelled ones of these jobs. The retry of a parent restores its dependents, so a job that
-    was lost a moment ago may run or have completed: it must not run again.
+    """Retry the dead and cancelled ones of these jobs, in the version that was read.
+
+    The retry of a parent restores its dependents: a job that was lost a moment ago may run, or have completed, and
+    must not run again.
     """
     while ids:
         lost = [job for job in await operator.get(ids) if job is not None and job.status in LOST]

@@ -146,9 +146,11 @@ async def fire(access: Access, firings: Sequence[Firing]) -> list[Fired]:
         others += found
     fired = await finish(access, [*ours, *others])
     done = {each.firing.name: fired.get(each.firing.name) for each in ours}
-    if None in done.values():
+    unknown = sum(fired_as is None for fired_as in done.values())
+    if unknown:
         raise StoreUnavailable(
-            f"{access.server.shown}: ticks of schedules were planned so long ago that others have fired them",
+            f"{access.server.shown}: other processes have fired {unknown} of these {len(done)} ticks, and their "
+            "queues have dropped the outcome",
             maybe_done=True,
         )
     return [done.get(each.name) or _NOT_DONE if first[each.name] is each else _NOT_DONE for each in firings]
