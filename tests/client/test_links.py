@@ -15,9 +15,9 @@ def test_the_links_of_a_chain_are_found_from_any_of_them(app: App) -> None:
     for place, id_ in enumerate(ids, 1):
         found = app.jobs.links(id_)
         assert [job.id for job in found.jobs] == ids
-        assert (found.place, found.begins, found.ends) == (place, True, True)
+        assert (found.number, found.begins, found.ends) == (place, True, True)
     near = app.jobs.links(ids[2], limit=1)
-    assert ([job.id for job in near.jobs], near.place, near.begins, near.ends) == (ids[1:], 2, False, True)
+    assert ([job.id for job in near.jobs], near.number, near.begins, near.ends) == (ids[1:], 2, False, True)
     first = app.jobs.links(ids[0], limit=1)
     assert ([job.id for job in first.jobs], first.ends) == (ids[:2], False)
     alone = app.jobs.links(step.enqueue(1).id)

@@ -32,9 +32,9 @@ def test_two_tasks_of_one_type_are_refused_and_both_places_named(app: App) -> No
         @app.task(type="mail")
         def second() -> None: ...
 
-    place = first.definition.place
-    assert place.startswith(f"{__file__}:")
-    assert f"the type 'mail': {place} and {__file__}:" in str(caught.value)
+    location = first.definition.location
+    assert location.startswith(f"{__file__}:")
+    assert f"the type 'mail': {location} and {__file__}:" in str(caught.value)
 
 
 def test_the_type_is_the_qualified_name_without_the_functions_it_was_made_in(app: App) -> None:

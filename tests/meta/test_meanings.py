@@ -1,11 +1,11 @@
-"""Words with one meaning: a bucket is a part of an index, and a slot belongs to a runner."""
+"""Words with one meaning: a bucket is a part of an index, a slot belongs to a runner, and nothing is named place."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.meta.test_words import source_files
+from tests.meta.test_words import names, source_files
 from tests.meta.tree import SOURCE, markdown_files, name_of
 
 BUCKET = re.compile(r"(?<!token )(?<!token_)(?<!Token )(?<!TOKEN_)(?<!Token)(?<![a-z]_)bucket", re.IGNORECASE)
@@ -60,6 +60,21 @@ def test_a_slot_of_a_key_is_a_key_slot_in_statements_and_scripts() -> None:
         if SLOT.search(line.split("--")[0])
     ]
     assert found == []
+
+
+PLACE = re.compile(r"(^|_)places?($|_)", re.IGNORECASE)
+"""It was the index of an item, a member of a sorted set, a line of a file and a queue with a type."""
+
+
+def _names_in(path: Path) -> set[str]:
+    if path.suffix == ".py":
+        return set(names(path))
+    return set(re.findall(r"\w+", re.sub("--.*", "", path.read_text())))
+
+
+def test_nothing_is_named_place() -> None:
+    found = {name_of(path): {name for name in _names_in(path) if PLACE.search(name)} for path in source_files()}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 def test_a_bucket_in_the_documents_is_a_token_bucket_or_one_of_yugabytedb() -> None:

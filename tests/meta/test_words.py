@@ -134,7 +134,7 @@ def _bound(name: str) -> bool:
     return re.match(r"(MOST|LONGEST|SHORTEST|LARGEST|SMALLEST)(_|$)", name) is not None
 
 
-def _names(path: Path) -> Iterator[str]:
+def names(path: Path) -> Iterator[str]:
     """Every name that a Python file defines or uses."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -149,7 +149,7 @@ def _names(path: Path) -> Iterator[str]:
 
 def persons_in_names(path: Path) -> set[str]:
     """Names that call a row, a process or a call a person."""
-    return {name for name in _names(path) if PERSON_IN_NAME.search(name)} - ACCOUNT
+    return {name for name in names(path) if PERSON_IN_NAME.search(name)} - ACCOUNT
 
 
 def source_files() -> list[Path]:
@@ -223,7 +223,7 @@ def test_a_retired_word_is_found_wherever_it_is(kind: str) -> None:
 
 
 def test_bounds_are_called_max_and_min() -> None:
-    wrong = {name_of(path): {*filter(_bound, _names(path))} for path in [*python_files(SOURCE), *other_files()]}
+    wrong = {name_of(path): {*filter(_bound, names(path))} for path in [*python_files(SOURCE), *other_files()]}
     assert {name: names for name, names in wrong.items() if names} == {}
 
 

@@ -8,7 +8,7 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 WAITING = 1200
-"""More than twice what a call moves: see MAX_UP in parts/line.lua."""
+"""More than twice what a call moves: see MAX_UP in key_queue.lua."""
 
 
 async def blocked(store: Store) -> int:

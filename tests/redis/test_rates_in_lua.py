@@ -126,7 +126,7 @@ function session.throttled_of(key, from, to)
 end
 local paid, throttled, stopped = {}, {}, -1
 for _, charge in ipairs(charges) do
-  local due = {place = charge[1], cost = charge[2], key = charge[3], rate = charge[4] or nil}
+  local due = {order = charge[1], cost = charge[2], key = charge[3], rate = charge[4] or nil}
   local what, moment = check_rate(session, due)
   if what == PAID then paid[#paid + 1] = charge[1]
   elseif what == THROTTLE then throttled[#throttled + 1] = {charge[1], moment}

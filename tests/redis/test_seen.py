@@ -12,7 +12,7 @@ def test_what_was_seen_is_found_by_queue() -> None:
     first, second, third, unknown = (new_id() for _ in range(4))
     seen.note("a", (first, second))
     seen.note("b", (third,))
-    assert seen.places((third, unknown, first)) == {"b": [third], "a": [first]}
+    assert seen.by_queue((third, unknown, first)) == {"b": [third], "a": [first]}
 
 
 def test_the_oldest_are_forgotten_first() -> None:
@@ -20,9 +20,9 @@ def test_the_oldest_are_forgotten_first() -> None:
     first = new_id()
     seen.note("a", (first,))
     for _ in range(MAX_REMEMBERED // MAX_AT_ONCE):
-        assert seen.places((first,))
+        assert seen.by_queue((first,))
         seen.note("b", [new_id() for _ in range(MAX_AT_ONCE)])
-    assert seen.places((first,)) == {}
+    assert seen.by_queue((first,)) == {}
 
 
 def test_a_large_enqueue_displaces_no_other() -> None:
@@ -30,7 +30,7 @@ def test_a_large_enqueue_displaces_no_other() -> None:
     first = new_id()
     seen.note("a", (first,))
     seen.note("b", [new_id() for _ in range(MAX_REMEMBERED + 1)])
-    assert seen.places((first,)) == {"a": [first]}
+    assert seen.by_queue((first,)) == {"a": [first]}
 
 
 async def test_a_job_that_has_moved_is_found_where_it_is_now(store: Store) -> None:

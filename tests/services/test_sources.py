@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from windlass.worker import dev as sources
-from windlass.worker.dev import Sources, places_of
+from windlass.worker.dev import Sources, source_paths
 
 
 @pytest.fixture
@@ -95,16 +95,16 @@ def test_the_package_of_an_app_is_watched_where_it_is_without_running_it(
     (elsewhere / "stall.py").write_text("raise SystemExit('loaded')")
     here.mkdir()
     monkeypatch.setattr(sys, "path", [str(elsewhere), *sys.path])
-    assert elsewhere / "market" in places_of("market.jobs:app", here)
-    assert places_of("stall:app", here) == [here, elsewhere / "stall.py"]
-    assert places_of("nowhere:app", here) == [here]
+    assert elsewhere / "market" in source_paths("market.jobs:app", here)
+    assert source_paths("stall:app", here) == [here, elsewhere / "stall.py"]
+    assert source_paths("nowhere:app", here) == [here]
     (here / "shop.py").touch()
-    assert places_of("shop:app", here) == [here]
+    assert source_paths("shop:app", here) == [here]
 
 
 def test_looking_loads_no_code_of_the_app(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text("print('loaded')\n")
-    script = "import pathlib; from windlass.worker.dev import Sources, places_of; "
-    script += "Sources(places_of('loud:app', pathlib.Path.cwd())).remember()"
+    script = "import pathlib; from windlass.worker.dev import Sources, source_paths; "
+    script += "Sources(source_paths('loud:app', pathlib.Path.cwd())).remember()"
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import windlass
-from windlass.worker.stacks import Stacks, places
+from windlass.worker.stacks import Stacks, user_frames
 
 HERE = "/srv/shop/tasks.py"
 OURS = os.path.join(os.path.dirname(windlass.__file__), "worker", "run.py")
@@ -43,7 +43,7 @@ def thread(*frames: tuple[str, int, str], current: bool = False) -> str:
     ],
 )
 def test_the_innermost_line_of_user_code_is_named(report: str, found: str) -> None:
-    assert places(report) == found
+    assert user_frames(report) == found
 
 
 async def test_a_process_that_holds_its_interpreter_is_asked_and_answers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The books of a Redis store: every place in which jobs are found, held against what their records say."""
+"""The books of a Redis store: every order in which jobs are found, held against what their records say."""
 
 import struct
 from collections import Counter
@@ -11,7 +11,7 @@ from windlass.store.redis.records.record import NO_KEY_SLOT, Flag, Letter, Recor
 from windlass.store.redis.store import RedisStore
 
 LEVEL = 32767
-Places = dict[str, set[Any]]
+Indexes = dict[str, set[Any]]
 
 
 class Books:
@@ -35,11 +35,11 @@ class Books:
         return {member: float(score) for member, score in found}
 
     def wrong(self) -> list[str]:
-        """Where the places and the records disagree."""
+        """Where the indexes and the records disagree."""
         more = self._hash("details")
         jobs = {id_.decode(): unpack(id_.decode(), value, more.get(id_)) for id_, value in self._hash("jobs").items()}
-        found = self._places() | self._numbers() | self._claims()
-        expected = _places(jobs, self.fair) | _numbers(jobs) | _claims(jobs)
+        found = self._indexes() | self._numbers() | self._claims()
+        expected = _indexes(jobs, self.fair) | _numbers(jobs) | _claims(jobs)
         wrong = [
             f"{name}: missing {expected[name] - found[name]}, too much {found[name] - expected[name]}"
             for name in expected
@@ -49,7 +49,7 @@ class Books:
             wrong.append("more")
         return wrong + self._keys_wrong(jobs)
 
-    def _places(self) -> Places:
+    def _indexes(self) -> Indexes:
         scored = ("due", "expiring", "failures")
         plain = (
             "ids",
@@ -63,19 +63,19 @@ class Books:
             "throttled",
             "children",
         )
-        places: Places = {name: set(self._zset(name).items()) for name in scored}
-        places |= {name: set(self._zset(name)) for name in plain}
-        places["cancels"] = set(self._ask("SMEMBERS", "cancels"))
-        places["tenant_queues"] = places["tenant_queues"] if self.fair else set()
-        return places
+        indexes: Indexes = {name: set(self._zset(name).items()) for name in scored}
+        indexes |= {name: set(self._zset(name)) for name in plain}
+        indexes["cancels"] = set(self._ask("SMEMBERS", "cancels"))
+        indexes["tenant_queues"] = indexes["tenant_queues"] if self.fair else set()
+        return indexes
 
-    def _numbers(self) -> Places:
+    def _numbers(self) -> Indexes:
         return {
             name: {(field, int(value)) for field, value in self._hash(name).items() if int(value)}
             for name in ("counts", "pending_counts")
         }
 
-    def _claims(self) -> Places:
+    def _claims(self) -> Indexes:
         """What runs by each claim; `held` may name others that ended since."""
         return {"claim_counts": {(field, int(value)) for field, value in self._hash("claim_counts").items()}}
 
@@ -89,71 +89,71 @@ class Books:
         return [] if live == held else [f"keys: {live} are live, {held} are held"]
 
 
-def _places(jobs: dict[str, Record], fair: bool) -> Places:
+def _indexes(jobs: dict[str, Record], fair: bool) -> Indexes:
     names = "due expiring drop_times failures ids ready tenant_queues by_status waiting_for_key key_slots parked "
     names += "throttled children cancels"
-    places: Places = {name: set() for name in names.split()}
+    indexes: Indexes = {name: set() for name in names.split()}
     for r in jobs.values():
-        places["ids"].add(r.id.encode())
-        _add_waiting(places, r, fair)
-        _add_others(places, r)
+        indexes["ids"].add(r.id.encode())
+        _add_waiting(indexes, r, fair)
+        _add_others(indexes, r)
         if r.finished:
-            places["drop_times"].add(r.id.encode())
-    return places
+            indexes["drop_times"].add(r.id.encode())
+    return indexes
 
 
-def _add_waiting(places: Places, r: Record, fair: bool) -> None:
+def _add_waiting(indexes: Indexes, r: Record, fair: bool) -> None:
     id_, line = r.id.encode(), (r.fields.concurrency_digest or "").encode()
-    place = struct.pack(">HQ", r.sort_priority + LEVEL, r.rank)
+    order = struct.pack(">HQ", r.sort_priority + LEVEL, r.rank)
     match r.letter:
         case Letter.PENDING:
-            places["ready"].add(struct.pack(">I", r.type) + place + id_)
+            indexes["ready"].add(struct.pack(">I", r.type) + order + id_)
             if fair:
                 tenant = (r.fields.tenant or "").encode()
                 prefix = (
                     struct.pack(">H", r.sort_priority + LEVEL) + tenant + b"\0" + struct.pack(">IQ", r.type, r.rank)
                 )
-                places["tenant_queues"].add(prefix + id_)
+                indexes["tenant_queues"].add(prefix + id_)
         case Letter.SCHEDULED | Letter.FAILED | Letter.THROTTLED:
-            places["due"].add((id_, float(r.run_at)))
+            indexes["due"].add((id_, float(r.run_at)))
             if r.letter == Letter.THROTTLED:
-                places["throttled"].add(line + place + id_)
+                indexes["throttled"].add(line + order + id_)
         case Letter.WAITING_FOR_KEY:
             strict = struct.pack(">HQ", LEVEL, r.rank)
-            places["waiting_for_key"].add(line + (strict if r.flags & Flag.STRICT else place) + id_)
+            indexes["waiting_for_key"].add(line + (strict if r.flags & Flag.STRICT else order) + id_)
         case Letter.NO_WORKER:
-            places["parked"].add(struct.pack(">IQ", r.type, r.rank) + id_)
+            indexes["parked"].add(struct.pack(">IQ", r.type, r.rank) + id_)
     if r.expires_at and r.status in WAITING:
-        places["expiring"].add((id_, float(r.expires_at)))
+        indexes["expiring"].add((id_, float(r.expires_at)))
 
 
-def _add_others(places: Places, r: Record) -> None:
+def _add_others(indexes: Indexes, r: Record) -> None:
     id_ = r.id.encode()
     if r.letter in (Letter.FAILED, Letter.DEAD, Letter.CANCELLED):
-        places["by_status"].add(bytes([r.letter]) + id_)
+        indexes["by_status"].add(bytes([r.letter]) + id_)
     if r.letter in (Letter.FAILED, Letter.DEAD):
-        places["failures"].add((id_, float(r.updated_at)))
+        indexes["failures"].add((id_, float(r.updated_at)))
     if r.key_slot != NO_KEY_SLOT:
-        places["key_slots"].add((r.fields.concurrency_digest or "").encode() + struct.pack(">H", r.key_slot) + id_)
+        indexes["key_slots"].add((r.fields.concurrency_digest or "").encode() + struct.pack(">H", r.key_slot) + id_)
     if r.fields.parent:
-        places["children"].add(r.fields.parent.encode() + id_)
+        indexes["children"].add(r.fields.parent.encode() + id_)
     if r.letter == Letter.RUNNING and r.flags & Flag.CANCEL_REQUESTED:
-        places["cancels"].add(id_)
+        indexes["cancels"].add(id_)
 
 
-def _numbers(jobs: dict[str, Record]) -> Places:
+def _numbers(jobs: dict[str, Record]) -> Indexes:
     letters = Counter(bytes([r.letter]) for r in jobs.values())
     types = Counter(str(r.type).encode() for r in jobs.values() if r.letter == Letter.PENDING)
     return {"counts": set(letters.items()), "pending_counts": set(types.items())}
 
 
-def _claims(jobs: dict[str, Record]) -> Places:
+def _claims(jobs: dict[str, Record]) -> Indexes:
     running = Counter(claim_head(r) for r in jobs.values() if r.letter == Letter.RUNNING)
     return {"claim_counts": set(running.items())}
 
 
 def claim_head(record: Record) -> bytes:
-    """How a claim is named, as parts/claims.lua has it."""
+    """How a claim is named, as parts/claims/claims.lua has it."""
     return record.runner.encode() + b"\0" + struct.pack(">Q", record.claim)
 
 

@@ -74,7 +74,7 @@ async def test_a_limited_queue_finds_jobs_in_new_buckets(tmp_path: Path, store: 
 async def test_an_enqueue_that_a_raise_overtakes_is_stored(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, run, sent = watermarks.make_places, Db.run, 0
+    made, run, sent = watermarks.add_watermarks, Db.run, 0
 
     async def first_only(db: Db, name: str, values: Any = NONE) -> int:
         """The process that raises their number comes no farther than its first statement."""
@@ -89,7 +89,7 @@ async def test_an_enqueue_that_a_raise_overtakes_is_stored(
             await raise_buckets(yugabyte_url(tmp_path), 8)
 
     await enqueue(store)
-    monkeypatch.setattr(watermarks, "make_places", overtaken)
+    monkeypatch.setattr(watermarks, "add_watermarks", overtaken)
     await enqueue_one(store, idempotency_key="k")
     assert sent
     assert (await store.operator.counts()).totals["pending"] == 2

@@ -97,12 +97,12 @@ class Directory:
     def page(self, after: str | None, limit: int) -> BlobPage:
         """Blobs in the order of shard and id; a page has whole folders."""
         found: list[KeptBlob] = []
-        place = None
+        cursor = None
         try:
-            for place, job in self._folders(after):
+            for cursor, job in self._folders(after):
                 found += self._in_folder(job)
                 if len(found) >= limit:
-                    return BlobPage(tuple(found), place)
+                    return BlobPage(tuple(found), cursor)
         except FileNotFoundError:
             pass  # nothing was ever stored here
         except OSError as error:

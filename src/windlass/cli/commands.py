@@ -52,8 +52,8 @@ class _Loaded(UserDict[str, Any]):
         return found  # type: ignore[no-any-return]
 
 
-def _load(name: str, place: str) -> Any:
-    module, _, attribute = place.partition(":")
+def _load(name: str, target: str) -> Any:
+    module, _, attribute = target.partition(":")
     found = getattr(import_module(f"windlass.cli.{module}"), attribute)
     alone = typer.Typer()
     if isinstance(found, typer.Typer):

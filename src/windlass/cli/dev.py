@@ -59,10 +59,10 @@ def dev(
 
 async def _develop(config: WorkerConfig, port: int | None, opens: bool) -> int:
     # Here and not above: every other command starts without them.
-    from windlass.worker.dev import Dev, Sources, places_of
+    from windlass.worker.dev import Dev, Sources, source_paths
     from windlass.worker.dev_server import DevServer, missing_part, usable_port
 
-    sources, screen = Sources(places_of(config.app, Path.cwd())), Terminal()
+    sources, screen = Sources(source_paths(config.app, Path.cwd())), Terminal()
     server = None
     if port is not None and (missing := missing_part()):
         screen.news(f"no REST server: it needs {missing} (pip install 'windlass[server]')")

@@ -53,7 +53,7 @@ def _point_out(error: WindlassError) -> None:
     """A marker under the invalid part of a cron expression."""
     if isinstance(error, InvalidTime) and error.part is not None:
         text = "".join(" " if char.isspace() else char for char in error.text)
-        begin, end = (len(printable(text[:place])) for place in error.part)
+        begin, end = (len(printable(text[:index])) for index in error.part)
         typer.echo(f"       {printable(text)}\n       {' ' * begin}{'^' * (end - begin)}", err=True)
 
 

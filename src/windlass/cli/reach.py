@@ -97,7 +97,7 @@ def reach(
     """The named app on the named store; both by the rule of `client/runtime/location.py`.
 
     Only commands that `make` something may create a store, and only a named one: a command that only reads reports a
-    mistyped address. One that `looks` writes no declarations of the app. With `default`, the default place of the app
+    mistyped address. One that `looks` writes no declarations of the app. With `default`, the default store of the app
     counts as named. A command that `takes_app` has the option --app; one that goes `through_server` may be given a
     server instead of a store.
     """

@@ -1,4 +1,4 @@
-"""`App.worker`: the one place in which the client reaches up to the worker."""
+"""`App.worker`: the only module of the client that uses the worker."""
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager

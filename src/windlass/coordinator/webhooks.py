@@ -134,8 +134,8 @@ class Webhooks:
         await self._arrange(active)
         more = [await self._read(reader, active) for reader in self._readers]
         self._join()
-        places = {id_: each.final for each in self._readers for id_ in each.webhooks}
-        await self._cursors.keep(places, known={each.stored.id for each in found})
+        positions = {id_: each.final for each in self._readers for id_ in each.webhooks}
+        await self._cursors.keep(positions, known={each.stored.id for each in found})
         return 0.0 if any(more) else LOOK_SECONDS
 
     async def _arrange(self, active: Mapping[str, Found]) -> None:
@@ -144,9 +144,9 @@ class Webhooks:
             reader.webhooks &= active.keys()
         self._readers = [each for each in self._readers if each.webhooks]
         missing = active.keys() - {id_ for each in self._readers for id_ in each.webhooks}
-        places = await self._cursors.read() if missing else {}
+        positions = await self._cursors.read() if missing else {}
         for id_ in sorted(missing):
-            begin = max(places.get(id_, 0), active[id_].created_at)
+            begin = max(positions.get(id_, 0), active[id_].created_at)
             same = next((each for each in self._readers if each.front == _Walk(begin)), None)
             if same is None:
                 self._readers.append(_Reader({id_}, begin))
@@ -198,13 +198,13 @@ class _Cursors:
         document = (await self._documents.get(CURSOR_KIND, [CURSOR_ID]))[0]
         return {} if document is None else _decoder.decode(document.data)
 
-    async def keep(self, places: Mapping[str, Micros], known: set[str]) -> None:
+    async def keep(self, positions: Mapping[str, Micros], known: set[str]) -> None:
         """Write the cursors every KEEP_EVERY seconds; paused webhooks keep theirs, removed ones lose it."""
         if not self.moved or _moment() - self._kept_at < KEEP_EVERY:
             return
         document = (await self._documents.get(CURSOR_KIND, [CURSOR_ID]))[0]
         before = {} if document is None else _decoder.decode(document.data)
-        after = {id_: at for id_, at in {**before, **places}.items() if id_ in known}
+        after = {id_: at for id_, at in {**before, **positions}.items() if id_ in known}
         text = msgspec.json.encode(after).decode()
         if document is None:
             await self._documents.add(CURSOR_KIND, CURSOR_ID, text)

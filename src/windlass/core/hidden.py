@@ -77,7 +77,7 @@ def _conceal(value: Any, path: Path, fields: HiddenFields) -> Any:
 
 
 def reveal(edited: Any, stored: Any, fields: HiddenFields) -> Any:
-    """The edited value, in which HIDDEN stands for what is stored at the same place.
+    """The edited value, in which HIDDEN stands for what is stored at the same path.
 
     Raises InvalidPayload where nothing is stored, or where a list has another length: its elements may have moved.
     """

@@ -40,7 +40,7 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """A public form of the reference, for places where the value is not fetched."""
+        """A public form of the reference, where the value is not fetched."""
         return {"blob": {"size": self.size, "sha256": self.sha256}}
 
     def problem(self, data: bytes) -> str | None:

@@ -104,8 +104,8 @@ def _at(value: Any, path: tuple[str, ...]) -> list[Any]:
     if not path:
         return [value]
     if isinstance(value, list):
-        place = int(path[0])
-        return _at(value[place], path[1:]) if place < len(value) else []
+        index = int(path[0])
+        return _at(value[index], path[1:]) if index < len(value) else []
     return _at(value[path[0]], path[1:]) if isinstance(value, dict) and path[0] in value else []
 
 

@@ -82,7 +82,7 @@ SHARED_VERBS = frozenset(("add", "change", "close", "declare", "delete", "get", 
 
 
 def _measured_call(verb: str, call: Call, figures: Figures, jobs: Figures) -> Call:
-    place, count = figures.verb(verb), _COUNTS.get(verb)
+    offset, count = figures.verb(verb), _COUNTS.get(verb)
 
     async def measured(*arguments: Any, **named: Any) -> Any:
         begin, failed = time.perf_counter_ns(), False
@@ -92,7 +92,7 @@ def _measured_call(verb: str, call: Call, figures: Figures, jobs: Figures) -> Ca
             failed = True
             raise
         finally:
-            figures.called(place, (time.perf_counter_ns() - begin) // 1000, failed=failed)
+            figures.called(offset, (time.perf_counter_ns() - begin) // 1000, failed=failed)
         if count is not None:
             count(jobs, arguments, answer)
         return answer

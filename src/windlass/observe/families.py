@@ -39,7 +39,7 @@ _RARE_COUNTERS = {
     "snoozed": "Attempts that were snoozed.",
 }
 _QUEUE_COUNTERS = {
-    "windlass_settlements_stale": ("stale", "Outcomes that came too late: another attempt had the job's place."),
+    "windlass_settlements_stale": ("stale", "Outcomes that came too late: a later attempt of the job had begun."),
     "windlass_jobs_requeued": ("requeued", "Claimed jobs that were requeued, unstarted or interrupted."),
 }
 _TOTALS = {

@@ -129,24 +129,24 @@ class Figures:
             self._words[1] = index + 1
             return _VERBS_AT + index * _CALL_WORDS
 
-    def called(self, place: int, length: Micros, *, failed: bool) -> None:
+    def called(self, offset: int, length: Micros, *, failed: bool) -> None:
         """A call of a verb took this long."""
         with self._lock:
-            _add_time(self._words, place + 1, _CALL, length, 1)
+            _add_time(self._words, offset + 1, _CALL, length, 1)
             if failed:
-                self._words[place] += 1
+                self._words[offset] += 1
 
     def absorb(self, other: "Figures", absorbed: dict[int, int]) -> None:
         """Add what other figures have counted since they were last absorbed; `absorbed` has their words of then."""
         with self._lock:
-            for theirs, ours, words in [*self._places_of(other)]:
+            for theirs, ours, words in [*self._offsets_of(other)]:
                 for word in range(words):
                     number = other._words[theirs + word]
                     self._words[ours + word] += number - absorbed.get(theirs + word, 0)
                     absorbed[theirs + word] = number
 
-    def _places_of(self, other: "Figures") -> Iterator[tuple[int, int, int]]:
-        """The places of the other's figures: their offset there, the offset here, and the number of words."""
+    def _offsets_of(self, other: "Figures") -> Iterator[tuple[int, int, int]]:
+        """Of each figure: its offset there, its offset here, and its number of words."""
         yield 2, 2, len(TOTALS)
         for pair, row in other._named_rows():
             yield row, self._row(*pair), _ROW_WORDS
@@ -181,8 +181,8 @@ class Figures:
         words = self._words
         jobs = {pair: _job_figures(words, row) for pair, row in self._named_rows()}
         calls = {
-            verb: CallFigures(words[place], _timing(words, place + 1, len(_CALL)))
-            for verb, place in zip(self._verb_names(), range(_VERBS_AT, _WORDS, _CALL_WORDS), strict=False)
+            verb: CallFigures(words[offset], _timing(words, offset + 1, len(_CALL)))
+            for verb, offset in zip(self._verb_names(), range(_VERBS_AT, _WORDS, _CALL_WORDS), strict=False)
         }
         return Reading(jobs, calls, {name: words[2 + i] for i, name in enumerate(TOTALS)})
 
@@ -206,13 +206,13 @@ _COLUMN = {name: index for index, name in enumerate(COUNTERS)}
 _STARTED = _COLUMN["started"]
 
 
-def _add_time(words: memoryview, place: int, bounds: tuple[Micros, ...], length: Micros, weight: int) -> None:
-    words[place + bisect_left(bounds, length)] += weight
-    words[place + len(bounds) + 1] += length * weight
+def _add_time(words: memoryview, offset: int, bounds: tuple[Micros, ...], length: Micros, weight: int) -> None:
+    words[offset + bisect_left(bounds, length)] += weight
+    words[offset + len(bounds) + 1] += length * weight
 
 
-def _timing(words: memoryview, place: int, bounds: int) -> Timing:
-    return Timing(words[place : place + bounds + 1].tolist(), words[place + bounds + 1])
+def _timing(words: memoryview, offset: int, bounds: int) -> Timing:
+    return Timing(words[offset : offset + bounds + 1].tolist(), words[offset + bounds + 1])
 
 
 def _job_figures(words: memoryview, row: int) -> JobFigures:

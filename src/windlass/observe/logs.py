@@ -38,7 +38,7 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, f"{_count(event.jobs, 'more job')} of dead runners rescued: {now} now"
         case events.StaleWrite():
             return logging.WARNING, (
-                f"job {event.job} attempt {event.attempt} ended too late ({event.found}): a later one has its place"
+                f"job {event.job} attempt {event.attempt} ended too late ({event.found}): a later attempt has begun"
             )
         case events.StoreFailed():
             again = ", trying again" if event.retried else ""

@@ -178,7 +178,7 @@ class OperatorStore(Protocol):
         """Jobs by queue and status, exact."""
 
     async def failures(self, limit: int, before: FailureKey = NEWEST) -> list[Job]:
-        """Failed and dead jobs before a place, latest failure first; the cost does not depend on their number.
+        """Failed and dead jobs before a key, latest failure first; the cost does not depend on their number.
 
         A store may return fewer than there are, but at least 100.
         """

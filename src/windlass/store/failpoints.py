@@ -1,4 +1,4 @@
-"""Failpoints: named places around every commit at which a test kills this process or fails the driver.
+"""Failpoints: named points around every commit at which a test kills this process or fails the driver.
 
     WINDLASS_FAILPOINTS="settle.after_commit=kill,claim.before_commit=raise"
 

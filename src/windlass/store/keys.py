@@ -54,7 +54,7 @@ class KeyConflicts:
     """The keys of one enqueue: each job is checked against existing jobs and the earlier ones of the batch."""
 
     def __init__(self, held: dict[KeyRef, Holder], jobs: Sequence[NewJob]) -> None:
-        self._places = key_refs(jobs)
+        self._refs = key_refs(jobs)
         self._held = dict(held)
         self.taken: dict[KeyRef, JobId] = {}
         self.replaced: dict[JobId, str] = {}
@@ -62,8 +62,8 @@ class KeyConflicts:
     def enter(self, job: NewJob, status: Status) -> JobId | None:
         """The id of the existing job with the key; None: this job gets it."""
         assert job.idempotency_key is not None
-        place = self._places[job.queue, job.idempotency_key]
-        holder = self._held.get(place)
+        ref = self._refs[job.queue, job.idempotency_key]
+        holder = self._held.get(ref)
         if holder is not None:
             # The job was dropped, and its key's window is open: this is the same job again.
             verdict = (
@@ -74,6 +74,6 @@ class KeyConflicts:
             if verdict is KeyDecision.RETURN_EXISTING:
                 return holder.job
             self.replaced[holder.job] = replaced_by(job.id)
-        self._held[place] = Holder(job.id, status)
-        self.taken[place] = job.id
+        self._held[ref] = Holder(job.id, status)
+        self.taken[ref] = job.id
         return None

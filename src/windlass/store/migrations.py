@@ -52,11 +52,11 @@ def _migration(name: str, text: str) -> Migration:
     return Migration(int(name[:4]), name.removesuffix(".sql"), text, said[1] == "yes")
 
 
-def check_newer(place: str, newer: Iterable[tuple[str, bool]]) -> None:
+def check_newer(where: str, newer: Iterable[tuple[str, bool]]) -> None:
     """Refuse a breaking step that this version does not know; additive ones do no harm."""
     for name, breaking in newer:
         if breaking:
             raise SchemaMismatch(
-                f"{place} has step {name}, which this version of Windlass cannot work with: "
+                f"{where} has step {name}, which this version of Windlass cannot work with: "
                 "upgrade Windlass (pip install --upgrade windlass)"
             )

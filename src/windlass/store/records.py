@@ -197,7 +197,7 @@ class Ends(msgspec.Struct, frozen=True):
 
 
 FailureKey = tuple[Micros, JobId]
-"""The moment of a failure and its job: a place in the list of failures."""
+"""The moment of a failure and its job: a position in the list of failures."""
 NEWEST: FailureKey = (2**52, "ffffffff-ffff-ffff-ffff-ffffffffffff")
 
 

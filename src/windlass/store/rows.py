@@ -59,7 +59,7 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
 
 
 def failure_key(job: Job) -> FailureKey:
-    """Its place in the list of failures."""
+    """Its position in the list of failures."""
     return to_micros(job.finished_at or job.updated_at), job.id
 
 

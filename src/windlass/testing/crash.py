@@ -18,7 +18,7 @@ from windlass.core.codec import decode
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import NewJob
 from windlass.testing.expect import shown_arguments
-from windlass.testing.killed import Ended, Place, Rules, copy_store, make_store, run_process
+from windlass.testing.killed import Ended, Rules, Step, copy_store, make_store, run_process
 
 T = TypeVar("T")
 Call = Callable[[], Any]
@@ -87,7 +87,7 @@ class CrashOptions(TypedDict, total=False):
     - `check`: raises, or returns False, if the state is wrong; may be `async def`
     - `reset`: brings the state back to the start; may be `async def`
     - `also`: modules whose lines are steps too
-    - `visits`: how many times a place counts that is reached again and again (3)
+    - `visits`: how many times a step counts that is reached again and again (3)
     - `limit`: more steps are an error (200)
     """
 
@@ -176,7 +176,7 @@ class _CrashTest:
             steps.append(CrashStep(number=number, problem=problem, **where))
         raise RuntimeError(f"the handler has more than {self._limit} steps: crash_test(limit=...) allows more")
 
-    def _round(self, store: Path, number: int) -> Calls[tuple[Place | None, str | None]]:
+    def _round(self, store: Path, number: int) -> Calls[tuple[Step | None, str | None]]:
         """Kill the handler at one step, 0 for none; returns where that was, and what is wrong after the job has
         run again.
         """

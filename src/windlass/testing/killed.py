@@ -37,7 +37,7 @@ MAX_PROBLEM = 1_000
 FILE = "jobs.db"
 
 
-class Place(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True):
     """A step of the handler: when, relative to which line."""
 
     when: str
@@ -48,7 +48,7 @@ class Place(msgspec.Struct, frozen=True):
 class Ended(msgspec.Struct, frozen=True):
     """The report of a process: the step at which it killed itself, or how the job ended, or an error of Windlass."""
 
-    killed: Place | None = None
+    killed: Step | None = None
     problem: str | None = None
     """None: the job completed."""
     failure: str | None = None
@@ -60,7 +60,7 @@ class Rules(msgspec.Struct, frozen=True):
     files: frozenset[str]
     """Their lines are steps."""
     visits: int
-    """How many times the same place counts."""
+    """How many times the same step counts."""
 
 
 def make_store(folder: Path) -> None:
@@ -150,7 +150,7 @@ class Steps:
         self._kill_at = kill_at
         self._pipe = pipe
         self._number = 0
-        self._visits: Counter[Place] = Counter()
+        self._visits: Counter[Step] = Counter()
 
     def report(self, ended: Ended) -> None:
         os.write(self._pipe, msgspec.json.encode(ended))
@@ -188,15 +188,15 @@ class Steps:
 
     def _end(self) -> None:
         sys.settrace(None)
-        self._reach(Place("after the handler, before its outcome is stored", "", 0))
+        self._reach(Step("after the handler, before its outcome is stored", "", 0))
 
-    def _reach(self, place: Place) -> None:
-        self._visits[place] += 1
-        if self._visits[place] > self._rules.visits:
+    def _reach(self, reached: Step) -> None:
+        self._visits[reached] += 1
+        if self._visits[reached] > self._rules.visits:
             return
         self._number += 1
         if self._number == self._kill_at:
-            self.report(Ended(killed=place))
+            self.report(Ended(killed=reached))
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -206,13 +206,13 @@ class Steps:
 
     def _trace_line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
-            self._reach(Place("before", frame.f_code.co_filename, frame.f_lineno))
+            self._reach(Step("before", frame.f_code.co_filename, frame.f_lineno))
         return self._trace_line
 
     def _trace_effect(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "return":
             name, caller = frame.f_locals["name"], self._nearest(frame.f_back)
-            self._reach(Place(f"after the effect {name!r}", *caller))
+            self._reach(Step(f"after the effect {name!r}", *caller))
         return self._trace_effect
 
     def _nearest(self, frame: FrameType | None) -> tuple[str, int]:
@@ -229,14 +229,14 @@ class Steps:
                 awaited = step(value)
             except StopIteration as end:
                 return end.value
-            place = self._waits_at(handler)
-            self._reach(Place("while it awaits in", *place))
+            suspended = self._waits_at(handler)
+            self._reach(Step("while it awaits in", *suspended))
             try:
                 value = yield awaited
                 step = handler.send
             except BaseException as error:
                 value, step = error, handler.throw
-            self._reach(Place("after it awaited in", *place))
+            self._reach(Step("after it awaited in", *suspended))
 
     def _waits_at(self, handler: Any) -> tuple[str, int]:
         """The innermost line of a file of the app at which it is suspended."""

@@ -34,8 +34,8 @@ Snapshot = dict[str, tuple[int, int, int]]
 class Sources:
     """Every Python file in some folders, or files named one by one."""
 
-    def __init__(self, places: Sequence[Path]) -> None:
-        self._places = list(places)
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = list(paths)
         self._seen: Snapshot = {}
         self._pause = EVERY_SECONDS
 
@@ -73,14 +73,14 @@ class Sources:
         return found
 
     def _files(self) -> Iterator[str]:
-        for place in self._places:
-            if place.is_file():
-                yield str(place)
+        for source in self._paths:
+            if source.is_file():
+                yield str(source)
             else:
-                yield from _python_files(str(place))
+                yield from _python_files(str(source))
 
 
-def places_of(app: str, here: Path) -> list[Path]:
+def source_paths(app: str, here: Path) -> list[Path]:
     """Where the sources of `module:object` are: the current folder, and its package if that is elsewhere."""
     top = app.partition(":")[0].partition(".")[0]
     # Finding a top-level package imports nothing.

@@ -25,8 +25,8 @@ def import_trouble(path: str, error: BaseException) -> str:
         return str(error)
     if isinstance(error, ConfigError):
         # The message says what to change, so only the user's line is added.
-        place = [frame for frame in traceback.extract_tb(frames) if not _is_machinery(frame.filename)][-1]
-        return f"{error}\n({place.filename}, line {place.lineno}, while importing {path})"
+        line = [frame for frame in traceback.extract_tb(frames) if not _is_machinery(frame.filename)][-1]
+        return f"{error}\n({line.filename}, line {line.lineno}, while importing {path})"
     text = "".join(traceback.format_exception(type(error), error, frames, limit=-10))
     return f"importing {path} failed:\n{text}"
 

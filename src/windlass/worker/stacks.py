@@ -44,7 +44,7 @@ class Stacks:
         await asyncio.sleep(WRITING_SECONDS)
         if self._closed:
             return GONE  # the descriptor may be another file's by now
-        return places(os.pread(self.descriptor, MAX_REPORT_BYTES, 0).decode("utf-8", "replace"))
+        return user_frames(os.pread(self.descriptor, MAX_REPORT_BYTES, 0).decode("utf-8", "replace"))
 
     def close(self) -> None:
         """Close the file."""
@@ -52,7 +52,7 @@ class Stacks:
         os.close(self.descriptor)
 
 
-def places(report: str) -> str:
+def user_frames(report: str) -> str:
     """The innermost frame of each thread that is in user code."""
     found = []
     for thread in _THREAD.split(report)[1:]:

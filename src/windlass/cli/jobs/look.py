@@ -118,7 +118,7 @@ def _list_chain(home: App, id_: str, limit: int, as_json: bool) -> None:
         return
     _print_jobs(links.jobs, empty="")
     if not (links.begins and links.ends):
-        typer.echo(f"\n{id_} is {place_in(links)}; --limit goes further, older ones may not be kept any more")
+        typer.echo(f"\n{id_} is {link_of(links)}; --limit goes further, older ones may not be kept any more")
 
 
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
@@ -155,7 +155,7 @@ def _of_chain(home: App, job: Job, advice: Advice) -> dict[str, str]:
     if job.flow is None and not job.parents:
         return {}
     links = home.jobs.links(job.id)
-    said = {"chain": f"{place_in(links)} ({advice(f'windlass jobs list --chain {job.id}')})"}
+    said = {"chain": f"{link_of(links)} ({advice(f'windlass jobs list --chain {job.id}')})"}
     if links.before is not None:
         said["comes after"] = _described(links.before)
     elif job.parents:
@@ -165,12 +165,12 @@ def _of_chain(home: App, job: Job, advice: Advice) -> dict[str, str]:
     return said
 
 
-def place_in(links: Links) -> str:
+def link_of(links: Links) -> str:
     """`link 3 of 10`, as far as that is known."""
     count = f"{len(links.jobs):,}"
     if not links.begins:
-        return f"link {links.place:,} of {count} that were found"
-    return f"link {links.place:,} of {count}" + ("" if links.ends else " or more")
+        return f"link {links.number:,} of {count} that were found"
+    return f"link {links.number:,} of {count}" + ("" if links.ends else " or more")
 
 
 def _described(job: Job) -> str:

@@ -25,14 +25,14 @@ def draw_graph(tree: FlowTree) -> Iterator[str]:
     """The lines; nodes that are alike share one."""
     found, left_out = boxes(tree.nodes, MAX_LINES)
     below: dict[int | None, list[int]] = {}
-    for place, box in enumerate(found):
+    for index, box in enumerate(found):
         last = max((at for at, _ in box.after), key=lambda at: (found[at].level, at), default=None)
-        below.setdefault(last, []).append(place)
-    stack = [(place, "", "") for place in reversed(below.get(None, []))]
+        below.setdefault(last, []).append(index)
+    stack = [(index, "", "") for index in reversed(below.get(None, []))]
     while stack:
-        place, lead, indent = stack.pop()
-        yield lead + _line(found, found[place])
-        children = below.get(place, [])
+        index, lead, indent = stack.pop()
+        yield lead + _line(found, found[index])
+        children = below.get(index, [])
         for child in reversed(children):
             is_last = child == children[-1]
             stack.append((child, indent + ("└─ " if is_last else "├─ "), indent + ("   " if is_last else "│  ")))

@@ -79,7 +79,7 @@ class Edges(msgspec.Struct, frozen=True):
         """With a join for each of these groups whose results the job takes otherwise than as Results."""
         joins: dict[JobId, NewJob] = {}
         data = list(self.data)
-        for place, (param, source) in enumerate(data):
+        for index, (param, source) in enumerate(data):
             hint = job.task.definition.signature.annotation(param)
             if source not in groups or (get_origin(hint) or hint) is Results:
                 continue
@@ -87,7 +87,7 @@ class Edges(msgspec.Struct, frozen=True):
                 id_ = join_id(node.flow, node.number, len(joins))
                 join = _join(id_, node.flow, [source], {"when": "completed"}, job.queue, fresh)
                 joins[source] = msgspec.structs.replace(join, result_params=(("results", source),))
-            data[place] = (param, joins[source].id)
+            data[index] = (param, joins[source].id)
         if len(joins) + len(self.after) // MAX_DIRECT + 2 > MAX_JOINS:
             raise InvalidOption(f"node {node.name!r}", "takes the lists of too many groups: let it take Results[T]")
         return msgspec.structs.replace(self, data=tuple(data), lists=tuple(joins.values()))

@@ -149,10 +149,10 @@ class Graph:
             self._maps[node.id] = len(self._jobs) - 1
         self._needs.append(edges.needs)
         for _, source in edges.data:
-            if (place := self._maps.get(source)) is not None:  # for the list of a map's results
-                ends = self._jobs[place]
+            if (ends_at := self._maps.get(source)) is not None:  # for the list of a map's results
+                ends = self._jobs[ends_at]
                 takes = (("results", ends.parents[0]),)
-                self._jobs[place] = msgspec.structs.replace(ends, result_params=takes)
+                self._jobs[ends_at] = msgspec.structs.replace(ends, result_params=takes)
 
     def _label(self, name: str | None, type_: str) -> str:
         if self._handle is not None:

@@ -123,10 +123,10 @@ async def _ended(operator: OperatorStore, group: JobId, size: int) -> tuple[int,
     for start in range(0, len(missing), PORTION):
         page = missing[start : start + PORTION]
         states = await _ends_of(operator, [member_id(group, index) for index in page])
-        for place, state in zip(page, states, strict=True):
+        for index, state in zip(page, states, strict=True):
             if state is not MemberState.COMPLETED:
                 is_lost = state is MemberState.LOST
-                reason = member_ended_reason(member_id(group, place), place, None) if is_lost else None
+                reason = member_ended_reason(member_id(group, index), index, None) if is_lost else None
                 return len(kept), reason
     return size, None
 

@@ -171,8 +171,8 @@ class Walk:
             await self._pass(member_state(job.status, None, stored=self._stored), job.status)
             return
         ahead = range(self.done, min(self.done + PAGE, most))
-        for place, outcome in enumerate(await self._operator.outcomes([member_id(self._group, i) for i in ahead])):
-            if outcome is None and (place or self._size is None):
+        for ahead_by, outcome in enumerate(await self._operator.outcomes([member_id(self._group, i) for i in ahead])):
+            if outcome is None and (ahead_by or self._size is None):
                 return
             before = self.done
             await self._pass(member_state(None, outcome, stored=self._stored), None)

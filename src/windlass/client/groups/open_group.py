@@ -115,11 +115,11 @@ class OpenGroup(Generic[T]):
             raise
 
     async def _add(self, jobs: list[Part]) -> list[Handle[Any]]:
-        parts = [check_part(part, f"jobs[{place}]") for place, part in enumerate(jobs, self.size)]
+        parts = [check_part(part, f"jobs[{index}]") for index, part in enumerate(jobs, self.size)]
         if not parts:
             return []
-        for place, part in enumerate(parts, self.size):
-            check_call_connection(part, f"jobs[{place}]", None, "members are not added in your transaction")
+        for index, part in enumerate(parts, self.size):
+            check_call_connection(part, f"jobs[{index}]", None, "members are not added in your transaction")
         store, began = await self._enqueuer._ready(), since_boot()
         frame = [] if self._begun else await self._begin(store, parts)
         members = [job for index, part in enumerate(parts, self.size) for job in self._plan.member(index, part)]

@@ -39,8 +39,8 @@ class Linked(NamedTuple):
     end: JobId
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of a chain in a group: the group's id is its flow, and its ids follow from the seed."""
+class ChainContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The context of a chain in a group: the group's id is its flow, and its ids follow from the seed."""
 
     seed: str
     flow: str
@@ -52,7 +52,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class ChainPart(Protocol):
     """A chain, as a member of a group."""
 
-    def _linked(self, place: Place) -> Linked: ...
+    def _linked(self, context: ChainContext) -> Linked: ...
 
     @property
     def _last(self) -> TaskJob[Any]: ...
@@ -105,8 +105,8 @@ class Plan:
         if isinstance(part, TaskJob):
             last, behind = part, Linked([self._after(part, id=link_id(seed, 0))], link_id(seed, 0))
         else:
-            place = Place(seed=seed, flow=self.id, fresh=self.fresh, before=self._before)
-            last, behind = part._last, part._linked(place)
+            context = ChainContext(seed=seed, flow=self.id, fresh=self.fresh, before=self._before)
+            last, behind = part._last, part._linked(context)
         return [*self._limited(index, behind.jobs), self._representing(id_, last, behind.end)]
 
     def _after(self, job: TaskJob[Any], **fields: Any) -> NewJob:

@@ -48,7 +48,7 @@ class MemberFailure(msgspec.Struct, frozen=True):
     error: JobError | None = None
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _Start(msgspec.Struct, frozen=True):
     """Where a page of members begins."""
 
     index: int = 0
@@ -74,25 +74,25 @@ class Results(Generic[T]):
         return self._size + self._added
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        place: _Place | None = _Place()
-        while place is not None:
-            values, place = await self._values(place)
+        start: _Start | None = _Start()
+        while start is not None:
+            values, start = await self._values(start)
             for value in values:
                 yield value
 
     def __iter__(self) -> Iterator[T]:
         refuse_on_loop("for … in results", "async for … in results")
-        place: _Place | None = _Place()
-        while place is not None:
-            values, place = self._portal().run(self._values(place))
+        start: _Start | None = _Start()
+        while start is not None:
+            values, start = self._portal().run(self._values(start))
             yield from values
 
     async def afailures(self) -> Sequence[MemberFailure]:
         """The members that did not complete, or are not kept, in order."""
         found: list[MemberFailure] = []
-        place: _Place | None = _Place()
-        while place is not None:
-            page, place = await self._page(place)
+        start: _Start | None = _Start()
+        while start is not None:
+            page, start = await self._page(start)
             for id_, job in page:
                 index = member_index(self.group, id_)
                 if job is None:
@@ -103,8 +103,8 @@ class Results(Generic[T]):
 
     failures = blocking(afailures)
 
-    async def _values(self, place: "_Place") -> tuple[list[T], "_Place | None"]:
-        page, following = await self._page(place)
+    async def _values(self, start: "_Start") -> tuple[list[T], "_Start | None"]:
+        page, following = await self._page(start)
         await self._check_kept([id_ for id_, job in page if job is None])
         return [
             await self._value(job) for _, job in page if job is not None and job.status is Status.COMPLETED
@@ -117,19 +117,19 @@ class Results(Generic[T]):
             if outcome is None or outcome == Status.COMPLETED:
                 raise ResultUnavailable(id_, "the job is not kept any more")
 
-    async def _page(self, place: "_Place") -> tuple["list[tuple[JobId, Job | None]]", "_Place | None"]:
+    async def _page(self, start: "_Start") -> tuple["list[tuple[JobId, Job | None]]", "_Start | None"]:
         """Some members, and where to go on: by index, then those that members added, by id."""
         operator = (await self._home._ready()).operator
-        if place.index < self._size:
-            end = min(place.index + PAGE, self._size)
-            ids = [member_id(self.group, index) for index in range(place.index, end)]
-            following = _Place(end) if end < self._size or self._added else None
+        if start.index < self._size:
+            end = min(start.index + PAGE, self._size)
+            ids = [member_id(self.group, index) for index in range(start.index, end)]
+            following = _Start(end) if end < self._size or self._added else None
         else:
-            after = place.after or before_added(self.group)
+            after = start.after or before_added(self.group)
             ids = (
                 await operator.select(JobFilter(parent=self.group, status=ENDED), PAGE, after) if self._added else []
             )
-            following = _Place(place.index, ids[-1]) if ids else None
+            following = _Start(start.index, ids[-1]) if ids else None
             ids = [id_ for id_ in ids if is_member_id(self.group, id_)]
         return list(zip(ids, await operator.get(ids) if ids else [], strict=True)), following
 

@@ -72,7 +72,7 @@ class Location:
 
     @property
     def searched(self) -> str:
-        """The places that were searched for a store and name none, for a message."""
+        """What was searched for a store and names none, for a message."""
         return f"{STORE_VARIABLE} is not set, and no {' or '.join(FILES)} in {self._folder} names a store"
 
     @cached_property

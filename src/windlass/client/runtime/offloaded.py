@@ -57,9 +57,9 @@ async def _offload_all(blobs: Offload, jobs: Sequence[NewJob]) -> dict[int, NewJ
     """References for the large payloads, by index: all are stored or none."""
     done: dict[int, NewJob] = {}
 
-    def put(place: int) -> None:
-        job = jobs[place]
-        done[place] = msgspec.structs.replace(job, payload=blobs.keep(job.id, "payload", job.payload))
+    def put(index: int) -> None:
+        job = jobs[index]
+        done[index] = msgspec.structs.replace(job, payload=blobs.keep(job.id, "payload", job.payload))
 
     try:
         await off_loop(put, [i for i, job in enumerate(jobs) if size_of(job.payload) > INLINE_LIMIT])

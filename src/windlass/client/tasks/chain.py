@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from windlass.client.elsewhere import CHAIN, no_attribute
 from windlass.client.groups.group import Group
 from windlass.client.groups.handle import GroupHandle
-from windlass.client.groups.plan import Linked, Place, after, kind_of
+from windlass.client.groups.plan import ChainContext, Linked, after, kind_of
 from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.tasks.joint import joint_connection, own_connection
@@ -110,11 +110,11 @@ class Chain(Generic[T]):
 
     enqueue = blocking(aenqueue, here=_has_connection)
 
-    def _linked(self, place: Place) -> Linked:
+    def _linked(self, context: ChainContext) -> Linked:
         """The jobs of the chain as a member of a group, with ids derived from the group's."""
         if any(isinstance(link, Group) for link in self._made):
             raise InvalidOption("jobs", "a chain with a group cannot be a member of a group")
-        return self._joined(place)
+        return self._joined(context)
 
     @property
     def _last(self) -> TaskJob[Any]:
@@ -124,11 +124,11 @@ class Chain(Generic[T]):
             raise InvalidOption("jobs", "a chain with a group cannot be a member of a group")
         return last
 
-    def _joined(self, place: Place | None) -> Linked:
+    def _joined(self, context: ChainContext | None) -> Linked:
         """Each link with the one before it as its parent. The first link names the flow."""
         seen: dict[str, int] = {}
         jobs: list[NewJob] = []
-        end = None if place is None else place.before
+        end = None if context is None else context.before
         for number, link in enumerate(self._made, 1):
             if link.id in seen:
                 raise InvalidOption(f"link {number}", f"is the same job as link {seen[link.id]}: make one for each")
@@ -137,17 +137,17 @@ class Chain(Generic[T]):
                 jobs_of_it, end = link._linked(end, as_list=_takes_list(self._made[number : number + 1]))
                 jobs += jobs_of_it
             else:
-                jobs.append(self._job(link, number, end, place))
+                jobs.append(self._job(link, number, end, context))
                 end = jobs[-1].id
         assert end is not None
         return Linked(jobs, end)
 
-    def _job(self, link: TaskJob[Any], number: int, before: str | None, place: Place | None) -> NewJob:
+    def _job(self, link: TaskJob[Any], number: int, before: str | None, context: ChainContext | None) -> NewJob:
         parent = {} if number == 1 else {"parent": before}
-        if place is None:
+        if context is None:
             return after(link, before, flow=self._made[0].id, **parent)
-        id_ = link_id(place.seed, number)
-        return after(link, before, id=id_, flow=place.flow, fresh=place.fresh, **parent)
+        id_ = link_id(context.seed, number)
+        return after(link, before, id=id_, flow=context.flow, fresh=context.fresh, **parent)
 
     @property
     def _enqueuer(self) -> Enqueuer:
@@ -200,7 +200,7 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
     given = (first, *links)
     if len(given) > MAX_LINKS:
         raise InvalidOption("chain", f"has {len(given):,} links, the limit is {MAX_LINKS:,}", limit=MAX_LINKS)
-    return Chain([_link(each, place) for place, each in enumerate(given, 1)])
+    return Chain([_link(each, number) for number, each in enumerate(given, 1)])
 
 
 def _takes_list(following: Sequence[Made]) -> bool:
@@ -208,20 +208,20 @@ def _takes_list(following: Sequence[Made]) -> bool:
     return any(isinstance(link, TaskJob) and kind_of(link) is list for link in following)
 
 
-def _link(given: object, place: int) -> Made:
+def _link(given: object, number: int) -> Made:
     if isinstance(given, Group):
         return given
     job = given
     if isinstance(given, Task):
-        job = given.job() if place == 1 else given.link()
+        job = given.job() if number == 1 else given.link()
     if not isinstance(job, TaskJob):
         problem = f"must be a task, or a job made with task.job(...), not {type(given).__name__}"
         spread = "; of a list: chain(*links)" if isinstance(given, list | tuple) else ""
-        raise InvalidOption(f"link {place}", problem + spread)
-    if place == 1 and job.result_params:
+        raise InvalidOption(f"link {number}", problem + spread)
+    if number == 1 and job.result_params:
         raise InvalidOption(
             "link 1", f"{job.result_params[0][0]} is PREVIOUS, but nothing comes before the first link"
         )
-    if place > 1 and job.parent is not None:
-        raise InvalidOption(f"link {place}", "has a parent of its own; in a chain that is the link before it")
+    if number > 1 and job.parent is not None:
+        raise InvalidOption(f"link {number}", "has a parent of its own; in a chain that is the link before it")
     return job

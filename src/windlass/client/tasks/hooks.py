@@ -17,10 +17,10 @@ class Hook(msgspec.Struct, frozen=True):
     function: Callable[..., Any]
     takes: int
     is_async: bool
-    place: str
+    location: str
 
     def __str__(self) -> str:
-        return f"{self.name} hook {self.function.__qualname__} ({self.place})"
+        return f"{self.name} hook {self.function.__qualname__} ({self.location})"
 
     def __call__(self, *given: Any) -> Any:
         return self.function(*given[: self.takes])
@@ -47,7 +47,7 @@ def hook_of(name: str, function: Callable[..., Any], *may_take: str) -> Hook:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"{function.__qualname__} is a generator; @app.{name} takes a plain or an async function")
     takes = _takes(name, function, may_take)
-    return Hook(name, function, takes, inspect.iscoroutinefunction(function), place(function))
+    return Hook(name, function, takes, inspect.iscoroutinefunction(function), location(function))
 
 
 def is_function(thing: Any) -> bool:
@@ -67,12 +67,12 @@ def _takes(name: str, function: Callable[..., Any], may_take: tuple[str, ...]) -
         return count
     wanted = ", ".join(may_take)
     raise ConfigError(
-        f"{function.__qualname__} ({place(function)}) cannot be a hook: @app.{name} calls it with ({wanted}), "
+        f"{function.__qualname__} ({location(function)}) cannot be a hook: @app.{name} calls it with ({wanted}), "
         f"or fewer of these, and it takes {signature}"
     )
 
 
-def place(function: Callable[..., Any]) -> str:
+def location(function: Callable[..., Any]) -> str:
     """Where a function is defined, for error messages."""
     code = code_of(function)
     return "built in" if code is None else f"{code.co_filename}:{code.co_firstlineno}"

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from windlass.client.tasks.context import Context, current_context
-from windlass.client.tasks.hooks import is_function, place
+from windlass.client.tasks.hooks import is_function, location
 from windlass.errors import ConfigError
 
 Handler = Callable[..., Any]
@@ -45,7 +45,7 @@ class Middleware(msgspec.Struct, frozen=True):
     skip_others: bool
 
     def __str__(self) -> str:
-        return f"{self.function.__qualname__} ({place(self.function)})"
+        return f"{self.function.__qualname__} ({location(self.function)})"
 
     def fits(self, *, is_async: bool) -> bool:
         return self.form is Form.GENERATOR or (self.form is Form.ASYNC) == is_async

@@ -151,7 +151,7 @@ def _meta(value: Any) -> str:
     if not isinstance(value, Mapping):
         raise InvalidOption("meta", f"must be a mapping, not {type(value).__name__}")
     if RETRY_IN_META in value:
-        raise InvalidOption("meta", f"has {RETRY_IN_META!r}, the place of a job's own policy: give using(retry=...)")
+        raise InvalidOption("meta", f"has {RETRY_IN_META!r}, which holds a job's own policy: give using(retry=...)")
     check_json(dict(value), "meta")
     return check_size(encode(dict(value), "meta"), "meta")
 

@@ -62,12 +62,12 @@ class OwnGroup:
 
     def aadd(self, *jobs: NewJob) -> Coroutine[Any, Any, list[Handle[Any]]]:
         """As `add`, to be awaited."""
-        adding = self._aadd([self._checked(job, place) for place, job in enumerate(jobs)])
+        adding = self._aadd([self._checked(job, index) for index, job in enumerate(jobs)])
         adding.__qualname__ = "Context.group.add"  # type: ignore[attr-defined]
         return adding
 
-    def _checked(self, job: NewJob, place: int) -> NewJob:
-        field = f"jobs[{place}]"
+    def _checked(self, job: NewJob, index: int) -> NewJob:
+        field = f"jobs[{index}]"
         if not isinstance(job, NewJob):
             raise InvalidOption(field, f"must be a job made with task.job(...), not {type(job).__name__}")
         if job.parents or job.result_params or job.parent is not None or not job.fresh:

@@ -10,7 +10,7 @@ from windlass.client.graphs.joins import join_nodes
 from windlass.client.graphs.map import map_items
 from windlass.client.graphs.watch import watch_flow
 from windlass.client.groups.watch import stand_for, watch_group
-from windlass.client.tasks.hooks import is_function, place
+from windlass.client.tasks.hooks import is_function, location
 from windlass.client.tasks.keys import KeyTemplate, check_key_options, key_fields, key_template
 from windlass.client.tasks.link import Home
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
@@ -34,7 +34,7 @@ _KNOWN = frozenset(TaskOptions.__annotations__)
 
 
 class Registry:
-    """Definitions by type: the only place where a name from a payload is looked up."""
+    """Definitions by type: names from payloads are looked up only here."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -60,7 +60,7 @@ class Registry:
             if present is not None:
                 alias = "" if name == definition.type == present.type else " (as a type or an alias)"
                 raise ConfigError(
-                    f"two tasks have the type {name!r}{alias}: {present.place} and {definition.place}; "
+                    f"two tasks have the type {name!r}{alias}: {present.location} and {definition.location}; "
                     "give one of them another type=..."
                 )
         bound = self._bound(definition)
@@ -78,7 +78,7 @@ class Registry:
         self._definitions = bound
 
     def _bound(self, definition: Definition) -> Definition:
-        task = f"task {definition.type} ({definition.place})"
+        task = f"task {definition.type} ({definition.location})"
         chosen = fitting(self._middlewares, is_async=definition.is_async, task=task)
         function, context = definition.function, definition.signature.context
         handler = wrap(function, chosen, context, is_async=definition.is_async)
@@ -175,7 +175,7 @@ def _check_function(function: Callable[..., Any]) -> None:
         raise ConfigError(f"a task is a function, not {type(function).__name__}{named}")
     name = function.__qualname__
     if function.__name__ == "<lambda>":
-        raise ConfigError(f"a lambda ({place(function)}) cannot be a task: write a `def`")
+        raise ConfigError(f"a lambda ({location(function)}) cannot be a task: write a `def`")
     if _is_method(function):
         raise ConfigError(
             f"{name} is a method, and a worker has no object to call it on: make it a function of its module, or a "
@@ -204,10 +204,10 @@ def _aliases(names: Any, type_: str) -> tuple[str, ...]:
 
 
 def _in_process(options: Mapping[str, Any]) -> bool:
-    place = options.get("run_in")
-    if place not in (None, "process"):
-        raise InvalidOption("run_in", f'must be "process" or left out, not {place!r}')
-    return place == "process"
+    run_in = options.get("run_in")
+    if run_in not in (None, "process"):
+        raise InvalidOption("run_in", f'must be "process" or left out, not {run_in!r}')
+    return run_in == "process"
 
 
 def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.context import Context
-from windlass.client.tasks.hooks import place
+from windlass.client.tasks.hooks import location
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
 from windlass.client.tasks.link import Home
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
@@ -72,9 +72,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         return job_fields(fields) if options else fields
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the function is defined, for error messages."""
-        return place(self.function)
+        return location(self.function)
 
 
 class Enqueuer(Protocol):

@@ -31,7 +31,7 @@ class TaskSet(Registrar):
         self._home: tuple[Home, Registry] | None = None
         caller = inspect.currentframe()
         caller = caller and caller.f_back
-        self._place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else "unknown"
+        self._made_at = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else "unknown"
 
     def __repr__(self) -> str:
         return f"TaskSet({self._prefix!r}, {len(self._definitions)} tasks)"
@@ -48,14 +48,14 @@ class TaskSet(Registrar):
     def _join(self, home: Home, registry: Registry) -> None:
         """Join an app, with everything registered now and later."""
         if self._home is not None:
-            raise ConfigError(f"the task set of {self._place} is included twice; it belongs to one app, once")
+            raise ConfigError(f"the task set of {self._made_at} is included twice; it belongs to one app, once")
         for definition in self._definitions:
             registry.add(definition)
         self._home = (home, registry)
 
     def _app(self) -> Home:
         if self._home is None:
-            raise ConfigError(f"the task set of {self._place} is in no app yet: enqueue after app.include(…)")
+            raise ConfigError(f"the task set of {self._made_at} is in no app yet: enqueue after app.include(…)")
         return self._home[0]
 
     @property

@@ -54,7 +54,7 @@ async def list_flows(
         page = _merged(timed, named)[:limit]
     taken = {job.id for job in page}
     left = [job for job in timed if job.id not in taken]
-    last_timed = max((place for place, job in enumerate(timed) if job.id in taken), default=None)
+    last_timed = max((index for index, job in enumerate(timed) if job.id in taken), default=None)
     if left:
         onward = done.timed if last_timed is None else timed[last_timed].id
     last = next((job for job in reversed(page) if job.id > end), None)

@@ -25,7 +25,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a chain that is kept, in order, and the position of a job in it: a sequence of jobs."""
 
     jobs: tuple[Job, ...]
-    place: int
+    number: int
     """Of the requested job, from 1."""
     begins: bool = True
     """Whether the first of them is the first of the chain; older ones may be dropped."""
@@ -48,12 +48,12 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def before(self) -> Job | None:
         """The link before it."""
-        return self.jobs[self.place - 2] if self.place > 1 else None
+        return self.jobs[self.number - 2] if self.number > 1 else None
 
     @property
     def after(self) -> Job | None:
         """The link after it."""
-        return self.jobs[self.place] if self.place < len(self.jobs) else None
+        return self.jobs[self.number] if self.number < len(self.jobs) else None
 
 
 async def links_of(operator: OperatorStore, job: Job, most: int) -> Links:
@@ -67,7 +67,7 @@ async def links_of(operator: OperatorStore, job: Job, most: int) -> Links:
         following = await _child(operator, following, job)
     jobs = (*reversed(up), *down[1:])
     return Links(
-        jobs=tuple(map(without_values, jobs)), place=len(up), begins=not jobs[0].parents, ends=following is None
+        jobs=tuple(map(without_values, jobs)), number=len(up), begins=not jobs[0].parents, ends=following is None
     )
 
 

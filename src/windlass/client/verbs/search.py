@@ -57,7 +57,7 @@ async def search(
     """
     ends = since_boot() + round(SEARCH_SECONDS * SECOND)
     if by_failure:
-        return await _failures(operator, wanted, terms, limit, _place(cursor), sees, ends)
+        return await _failures(operator, wanted, terms, limit, _failure_key(cursor), sees, ends)
     given = terms if in_payloads else msgspec.structs.replace(terms, payload=())
     wanted = msgspec.structs.replace(wanted, contains=needles(given))
     found: list[Job] = []
@@ -112,7 +112,7 @@ def _cursor(key: FailureKey) -> str:
     return f"{key[0]}.{key[1]}"
 
 
-def _place(cursor: str | None) -> FailureKey:
+def _failure_key(cursor: str | None) -> FailureKey:
     if not cursor:
         return NEWEST
     moment, _, id_ = cursor.partition(".")

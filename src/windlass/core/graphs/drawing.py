@@ -44,7 +44,7 @@ def boxes(nodes: Sequence[FlowNode], most: int) -> tuple[list[Box], int]:
     """At most this number of boxes, and how many nodes are in no box; nodes come after those that they wait for."""
     classes = _classes(nodes)
     sizes = Counter(classes.values())
-    place: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     """The index of the box, by the name of a node."""
     members: list[list[FlowNode]] = []
     of_class: dict[int, int] = {}
@@ -59,10 +59,10 @@ def boxes(nodes: Sequence[FlowNode], most: int) -> tuple[list[Box], int]:
             members.append([])
             of_class[class_] = at
         members[at].append(node)
-        place[node.name] = at
+        index_of[node.name] = at
     found: list[Box] = []
     for group in members:
-        after = tuple(sorted({(place[edge.node], edge.when) for edge in _edges(group) if edge.node in place}))
+        after = tuple(sorted({(index_of[edge.node], edge.when) for edge in _edges(group) if edge.node in index_of}))
         level = 1 + max((found[at].level for at, _ in after if at < len(found)), default=-1)
         found.append(_box(group, level, after))
     return found, left_out

@@ -33,9 +33,9 @@ def node_id(flow: JobId, number: int) -> JobId:
     return member_id(flow, number * INDEXES + MAX_JOINS)
 
 
-def join_id(flow: JobId, number: int, place: int) -> JobId:
-    """The id of a join before the node with this number."""
-    return member_id(flow, number * INDEXES + place)
+def join_id(flow: JobId, number: int, join: int) -> JobId:
+    """The id of a join, by its index among those before the node with this number."""
+    return member_id(flow, number * INDEXES + join)
 
 
 def node_number(flow: JobId, id_: JobId) -> int | None:

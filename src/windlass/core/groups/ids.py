@@ -93,9 +93,9 @@ def _added_prefix(group: JobId) -> str:
     return _derived(group, _Kind.ADDED, 0)[:18]
 
 
-def link_id(seed: str, place: int) -> JobId:
-    """The id of a job behind a member: derived from the member and the job's place in a chain."""
-    return _made(_hash(f"windlass link\0{seed}/{place}"), _Kind.LINK)
+def link_id(seed: str, number: int) -> JobId:
+    """The id of a job behind a member: derived from the member and the job's number in its chain."""
+    return _made(_hash(f"windlass link\0{seed}/{number}"), _Kind.LINK)
 
 
 def family(id_: JobId) -> str | None:

@@ -81,8 +81,8 @@ def seconds_until_next_look(looks: int) -> float:
 
 def member_ended_reason(member: JobId, index: int | None, status: Status | None) -> str:
     """The reason of a group that is cancelled because a member is lost; without an index a member added it."""
-    place = "added by a member" if index is None else f"index {index}"
-    return f"its member {member} is {status or 'not kept any more'} ({place})"
+    origin = "added by a member" if index is None else f"index {index}"
+    return f"its member {member} is {status or 'not kept any more'} ({origin})"
 
 
 SKIPPED = "its group is skipped"

@@ -84,10 +84,10 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
     if names is None:
         count = "1 field" if len(words) == 1 else f"{len(words)} fields"
         raise InvalidTime(field, f"{shown(text)} has {count}, not 5 (from the minute) or 6 (seconds first)")
-    for place, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
-        if not _is_valid(place, len(words), word[0]):
-            begin, end = _invalid_span(place, len(words), word)
-            hint = _hint(place, len(words), text[begin:end])
+    for index, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
+        if not _is_valid(index, len(words), word[0]):
+            begin, end = _invalid_span(index, len(words), word)
+            hint = _hint(index, len(words), text[begin:end])
             problem = (
                 f"{shown(text)}: {shown(text[begin:end])} at position {begin + 1} is no {name} ({allowed}){hint}"
             )
@@ -109,10 +109,10 @@ def _shorthand(text: str, field: str) -> Cron:
     return Cron(text, SHORTHANDS[text.lower()])
 
 
-def _is_valid(place: int, count: int, word: str) -> bool:
+def _is_valid(index: int, count: int, word: str) -> bool:
     """Whether one field is valid, the others being `*`."""
     words = ["*"] * count
-    words[place] = word
+    words[index] = word
     try:
         CronSim(" ".join(words), _ANY_DAY)
     except (CronSimError, ValueError, AssertionError):
@@ -120,15 +120,15 @@ def _is_valid(place: int, count: int, word: str) -> bool:
     return word.isascii()
 
 
-def _invalid_span(place: int, count: int, word: re.Match[str]) -> tuple[int, int]:
+def _invalid_span(index: int, count: int, word: re.Match[str]) -> tuple[int, int]:
     """The span of the invalid part of a list; the whole field if each part alone is valid."""
     for part in _PART.finditer(word[0]):
-        if not _is_valid(place, count, part[0]):
+        if not _is_valid(index, count, part[0]):
             return word.start() + part.start(), word.start() + part.end()
     return word.span()
 
 
-def _hint(place: int, count: int, part: str) -> str:
+def _hint(index: int, count: int, part: str) -> str:
     """A hint for syntax of other crons and for ranges in the wrong order."""
     values, _, step = part.partition("/")
     ends = values.split("-")
@@ -136,7 +136,7 @@ def _hint(place: int, count: int, part: str) -> str:
         return "; write * for any"
     if step.strip("0") == "" and step:
         return "; a step is 1 or more"
-    if len(ends) == 2 and all(end and _is_valid(place, count, end) for end in ends):
+    if len(ends) == 2 and all(end and _is_valid(index, count, end) for end in ends):
         return f"; a range goes up: {ends[0]} comes after {ends[1]}"
     return ""
 

@@ -98,8 +98,8 @@ class Rollup:
 
     def add(self, parts: Iterable[Meter]) -> None:
         for each in parts:
-            place = each.queue, each.type
-            self._added[place] = self._added[place].add(each) if place in self._added else each
+            pair = each.queue, each.type
+            self._added[pair] = self._added[pair].add(each) if pair in self._added else each
 
     def grown(self, stored: Iterable[Meter]) -> list[Meter]:
         """The meters with higher counts than the stored ones. One for ('', '') marks the step as made."""
@@ -148,13 +148,13 @@ def _folded(start: Micros, added: dict[QueueAndType, Meter], known: Collection[Q
             queues[queue] = queues.get(queue, 0) + meter.ended
     had = {queue for queue, _ in known}
     kept = set(sorted(queues, key=lambda queue: (queue not in had, -queues[queue], queue))[:MAX_QUEUES])
-    places = (place for place in added if place[1] and place[0] in kept)
-    named = set(sorted(places, key=lambda place: (place not in known, -added[place].ended, place))[:MAX_PAIRS])
+    candidates = (pair for pair in added if pair[1] and pair[0] in kept)
+    named = set(sorted(candidates, key=lambda pair: (pair not in known, -added[pair].ended, pair))[:MAX_PAIRS])
     folded: dict[QueueAndType, list[Meter]] = {("", ""): []}
     for (queue, type_), meter in added.items():
-        place = (queue, type_) if (queue, type_) in named else (queue if queue in kept else "", "")
-        folded.setdefault(place, []).append(meter)
-    return [total(*place, start, folded[place]) for place in sorted(folded)]
+        pair = (queue, type_) if (queue, type_) in named else (queue if queue in kept else "", "")
+        folded.setdefault(pair, []).append(meter)
+    return [total(*pair, start, folded[pair]) for pair in sorted(folded)]
 
 
 def _depth(queue: str, start: Micros, counted: dict[str, int], oldest: Micros | None) -> Depth:

@@ -154,24 +154,24 @@ def _more(jobs: float) -> float:
 
 def _ahead(facts: WhyFacts) -> tuple[float, float, float]:
     """How many jobs start before it: likely, least, most."""
-    place, rules = facts.position, facts.queue.rules
+    position, rules = facts.position, facts.queue.rules
     if not rules.fair:
-        return _endless(place.ahead), place.ahead.jobs, _endless(place.ahead)
+        return _endless(position.ahead), position.ahead.jobs, _endless(position.ahead)
     mine = facts.job.tenant or ""
-    weights = [rules.weights.get(tenant, 1.0) for tenant in {*place.tenants, mine}]
-    turns = math.ceil(place.same_tenant.jobs * sum(weights) / rules.weights.get(mine, 1.0)) + len(weights) - 1
-    others = min(turns, place.same_priority.jobs) if not place.same_priority.at_least else turns
-    unknown = _endless_any(place)
-    likely = place.higher_priority.jobs + others + unknown
-    return likely, place.higher_priority.jobs + place.same_tenant.jobs, likely + len(weights)
+    weights = [rules.weights.get(tenant, 1.0) for tenant in {*position.tenants, mine}]
+    turns = math.ceil(position.same_tenant.jobs * sum(weights) / rules.weights.get(mine, 1.0)) + len(weights) - 1
+    others = min(turns, position.same_priority.jobs) if not position.same_priority.at_least else turns
+    unknown = _endless_any(position)
+    likely = position.higher_priority.jobs + others + unknown
+    return likely, position.higher_priority.jobs + position.same_tenant.jobs, likely + len(weights)
 
 
 def _endless(count: Count) -> float:
     return math.inf if count.at_least else count.jobs
 
 
-def _endless_any(place: QueuePosition) -> float:
-    return math.inf if place.higher_priority.at_least or place.same_tenant.at_least else 0.0
+def _endless_any(position: QueuePosition) -> float:
+    return math.inf if position.higher_priority.at_least or position.same_tenant.at_least else 0.0
 
 
 def _free(facts: WhyFacts) -> int:
@@ -188,15 +188,15 @@ def _in_turn(facts: WhyFacts, through: _Span) -> _Span:
 
 def _through_key_queue(facts: WhyFacts, each_waits: _Span) -> _Span:
     """How long until it has a slot of its key: the jobs ahead run in rounds, and each waits in the queue."""
-    place, usual = facts.position, facts.typical_duration
+    position, usual = facts.position, facts.typical_duration
     limit = facts.job.key_limit or DEFAULT_KEY_LIMIT
-    rounds = (place.ahead_for_key.jobs + min(place.slots.jobs, limit)) // limit
+    rounds = (position.ahead_for_key.jobs + min(position.slots.jobs, limit)) // limit
     if rounds == 0:
         return _Span(0, 0, PROMPT, "a slot of its key is free")
-    if not usual.count or place.ahead_for_key.at_least:
+    if not usual.count or position.ahead_for_key.at_least:
         why = (
             "too many jobs wait for its key before it"
-            if place.ahead_for_key.at_least
+            if position.ahead_for_key.at_least
             else "nothing of its type ended in the last hour"
         )
         return _Span(math.inf, 0, math.inf, why)

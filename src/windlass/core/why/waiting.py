@@ -133,29 +133,29 @@ def _waiting_for_parents(facts: WhyFacts) -> Reason:
 
 
 def _waiting_for_key(facts: WhyFacts) -> Reason:
-    job, place, now = facts.job, facts.position, facts.now
+    job, position, now = facts.job, facts.position, facts.now
     limit = job.key_limit or DEFAULT_KEY_LIMIT
     before = (
-        f" {many(place.ahead_for_key, 'job is', 'jobs are')} before it."
-        if place.ahead_for_key.jobs
+        f" {many(position.ahead_for_key, 'job is', 'jobs are')} before it."
+        if position.ahead_for_key.jobs
         else " It is next."
     )
     ids = tuple(each.id for each in facts.holders)
-    if not ids and not place.slots.jobs:
+    if not ids and not position.slots.jobs:
         text = f"It waits for key {_quoted(job)}, of which a slot is free: it is admitted in a moment.{before}"
         return Reason(
-            code="key_held", text=text, count=place.ahead_for_key.jobs, at_least=place.ahead_for_key.at_least
+            code="key_held", text=text, count=position.ahead_for_key.jobs, at_least=position.ahead_for_key.at_least
         )
     slots = "Key" if limit == 1 else f"All {limit:,} slots of key"
     verb = "is" if limit == 1 else "are"
-    text = f"{slots} {_quoted(job)} {verb} held by {listed(facts.holders, now, place.slots)}.{before}"
+    text = f"{slots} {_quoted(job)} {verb} held by {listed(facts.holders, now, position.slots)}.{before}"
     return Reason(
         code="key_held",
         text=text,
         do=f"to see what holds it up: windlass jobs why {ids[0]}" if ids else None,
         jobs=ids,
-        count=place.ahead_for_key.jobs,
-        at_least=place.ahead_for_key.at_least,
+        count=position.ahead_for_key.jobs,
+        at_least=position.ahead_for_key.at_least,
     )
 
 
@@ -201,26 +201,28 @@ def _no_worker(facts: WhyFacts) -> list[Reason]:
 
 
 def _behind(facts: WhyFacts) -> list[Reason]:
-    job, place, fair = facts.job, facts.position, facts.queue.rules.fair
-    if job.status is not Status.PENDING or place.ahead.jobs == 0:
+    job, position, fair = facts.job, facts.position, facts.queue.rules.fair
+    if job.status is not Status.PENDING or position.ahead.jobs == 0:
         return []
     do = f"to let it go first: windlass jobs change {job.id} --priority N"
     if not fair:
-        text = f"{many(place.ahead, 'job is', 'jobs are')} before it in queue {job.queue}."
-        return [Reason(code="behind", text=text, do=do, count=place.ahead.jobs, at_least=place.ahead.at_least)]
+        text = f"{many(position.ahead, 'job is', 'jobs are')} before it in queue {job.queue}."
+        return [Reason(code="behind", text=text, do=do, count=position.ahead.jobs, at_least=position.ahead.at_least)]
     whose = f"of tenant {job.tenant}" if job.tenant else "without a tenant"
-    others = len({*place.tenants} - {job.tenant or ""})
+    others = len({*position.tenants} - {job.tenant or ""})
     text = (
-        f"Queue {job.queue} is shared by tenants: {many(place.same_tenant, 'job', 'jobs')} {whose} before it, "
+        f"Queue {job.queue} is shared by tenants: {many(position.same_tenant, 'job', 'jobs')} {whose} before it, "
         f"{others}{'+' if others >= MAX_TENANTS else ''} other {'tenant waits' if others == 1 else 'tenants wait'}"
     )
     text += (
-        f", and {many(place.higher_priority, 'job has', 'jobs have')} a higher priority."
-        if place.higher_priority.jobs
+        f", and {many(position.higher_priority, 'job has', 'jobs have')} a higher priority."
+        if position.higher_priority.jobs
         else "."
     )
     return [
-        Reason(code="behind", text=text, do=do, count=place.same_tenant.jobs, at_least=place.same_tenant.at_least)
+        Reason(
+            code="behind", text=text, do=do, count=position.same_tenant.jobs, at_least=position.same_tenant.at_least
+        )
     ]
 
 

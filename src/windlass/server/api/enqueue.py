@@ -145,7 +145,7 @@ async def _read_stored(call: Call, jobs: list[NewJob], ids: list[str]) -> Sequen
         raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
 
 
-def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> NewJob:
+def _new_job(call: Call, request: JobRequest, prefix: str, id_: str | None) -> NewJob:
     """A job with this id, unless the request names one; None: a new one."""
     check_limits(call, request.type, request.queue)
     options = _given(request)
@@ -156,7 +156,7 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
         _check_meta(call, options)
         job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
-        raise with_field(error, f"{place}{error.field}") from None
+        raise with_field(error, f"{prefix}{error.field}") from None
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")

@@ -35,22 +35,22 @@ class Estimates:
         if job.delay:
             read = await self._read(id_)
             return None if read is None else _start(read, read.at)
-        place, now = (job.queue, job.type), since_boot()
-        known = self._known.get(place)
+        pair, now = (job.queue, job.type), since_boot()
+        known = self._known.get(pair)
         if known is None or now - known.at > FRESH:
-            known = await self._reads.get(place, lambda: self._refresh(place, id_))
+            known = await self._reads.get(pair, lambda: self._refresh(pair, id_))
         return None if known is None else _start(known, now)
 
     async def stop(self) -> None:
         """Cancel the reads in progress."""
         await self._reads.stop()
 
-    async def _refresh(self, place: tuple[str, str], id_: str) -> _Known | None:
+    async def _refresh(self, pair: tuple[str, str], id_: str) -> _Known | None:
         read = await self._read(id_)
         if read is not None:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
-            self._known[place] = read
+            self._known[pair] = read
         return read
 
     async def _read(self, id_: str) -> _Known | None:

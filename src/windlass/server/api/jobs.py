@@ -132,7 +132,7 @@ async def list_links(call: Call) -> Answer:
     job = await visible_job(call)
     found = await call.app.jobs.alinks(job.id, limit=call.query.limit)
     if not all(map(call.caller.sees_job, found.jobs)):
-        found = Links(jobs=(job,), place=1, begins=False, ends=False)
+        found = Links(jobs=(job,), number=1, begins=False, ends=False)
     return Answer(msgspec.structs.replace(found, jobs=tuple(_record(call.caller, each) for each in found.jobs)))
 
 

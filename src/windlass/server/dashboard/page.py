@@ -63,7 +63,7 @@ TRACE = "{trace}"
 
 
 def check_trace_url(url: str) -> str:
-    """The setting, if it is an address with a place for the id of a trace."""
+    """The setting, if it is an address with room for the id of a trace."""
     if url and (TRACE not in url or not url.startswith(("http://", "https://")) or not url.isprintable()):
         raise InvalidOption("trace_url", f"must be an http or https address that has {TRACE}, not {url[:200]!r}")
     return url

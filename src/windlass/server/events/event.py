@@ -29,7 +29,7 @@ WATCHED = "job.changed"
 _encode = msgspec.json.Encoder().encode
 
 
-Place = tuple[str, str | None]
+Pair = tuple[str, str | None]
 """A queue, and a type in it."""
 
 
@@ -39,7 +39,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     at: Micros
-    places: tuple[Place, ...]
+    pairs: tuple[Pair, ...]
     """What a token must cover to get it; none: the token must be unlimited."""
     frame: bytes
     job: str = ""
@@ -57,14 +57,14 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the event matches, and is within the limits of the token."""
         if event.name not in self.names or (self.job and event.job != self.job):
             return False
-        if rights.is_limited and not (event.places and all(rights.covers(*place) for place in event.places)):
+        if rights.is_limited and not (event.pairs and all(rights.covers(*pair) for pair in event.pairs)):
             return False
-        return self._is_chosen(event.places)
+        return self._is_chosen(event.pairs)
 
-    def _is_chosen(self, places: tuple[Place, ...]) -> bool:
-        if self.queues and not any(queue in self.queues for queue, _ in places):
+    def _is_chosen(self, pairs: tuple[Pair, ...]) -> bool:
+        if self.queues and not any(queue in self.queues for queue, _ in pairs):
             return False
-        return not self.types or any(type_ and like(type_, each) for _, type_ in places for each in self.types)
+        return not self.types or any(type_ and like(type_, each) for _, type_ in pairs for each in self.types)
 
 
 def make_filter(names: tuple[str, ...], queues: tuple[str, ...], types: tuple[str, ...], job: str) -> EventFilter:
@@ -123,13 +123,13 @@ def schedule_changed(name: str, schedule: Schedule | None, last: Schedule | None
     if schedule is not None:
         record.version, record.paused = schedule.version, schedule.paused
     shown = [settings.job for each in (schedule, last) if each for settings in (each.changed, each.declared)]
-    places = tuple((job.queue, job.type) for job in shown if job is not None)
-    return _event("schedule.changed", at, f"s{record.version}", record, places)
+    pairs = tuple((job.queue, job.type) for job in shown if job is not None)
+    return _event("schedule.changed", at, f"s{record.version}", record, pairs)
 
 
-def _event(name: str, at: Micros, what: str, record: Any, places: tuple[Place, ...], job: str = "") -> Event:
+def _event(name: str, at: Micros, what: str, record: Any, pairs: tuple[Pair, ...], job: str = "") -> Event:
     id_ = f"{at}.{what}.{name.rpartition('.')[2]}"
-    return Event(id=id_, name=name, at=at, places=places, frame=frame(name, record, id_), job=job)
+    return Event(id=id_, name=name, at=at, pairs=pairs, frame=frame(name, record, id_), job=job)
 
 
 def frame(name: str, record: Any, id_: str = "") -> bytes:

@@ -197,9 +197,9 @@ class EventReader:
     def _others_after(self, id_: str, at: Micros, seen: int | None, sequence: int) -> list[Event]:
         """Events other than ends, in their order: those of one look have the same time, and follow its ends."""
         kept = [(number, each) for number, each in self._kept if number <= sequence]
-        for place, (_, each) in enumerate(kept):
+        for index, (_, each) in enumerate(kept):
             if each.id == id_:
-                return [later for _, later in kept[place + 1 :]]
+                return [later for _, later in kept[index + 1 :]]
         if seen is not None:
             return [each for number, each in kept if number >= seen]
         return [each for _, each in kept if each.at > at - REPEATED]

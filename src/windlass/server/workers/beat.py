@@ -33,9 +33,9 @@ async def beat(call: Call) -> Answer:
         raise InvalidOption("notes", f"must be at most {MAX_NOTES:,}, not {len(body.notes):,}")
     service = service_of(call)
     worker = await service.workers.get(call.caller, body.worker)
-    for place, note in enumerate(body.notes):
+    for index, note in enumerate(body.notes):
         if len(note.lines) > MAX_LINES:
-            raise InvalidOption(f"notes[{place}].lines", f"must be at most {MAX_LINES}, not {len(note.lines)}")
+            raise InvalidOption(f"notes[{index}].lines", f"must be at most {MAX_LINES}, not {len(note.lines)}")
     await service.workers.renew(worker)
     store = await call.app._ready()
     held = await service.claimed(worker, [(each.id, each.attempt) for each in body.notes])

@@ -52,7 +52,7 @@ class RestMeters:
             for job, _, ran in group[::step]
             if ran is not None
         ]
-        waits, runs = (_weighed([time[place] for time in times], step) for place in (0, 1))
+        waits, runs = (_weighed([time[index] for time in times], step) for index in (0, 1))
         new = Meter(queue=queue, type=type_, wait=waits, run=runs, **{counter: len(group)})
         known = self._gathered.get((queue, type_))
         self._gathered[queue, type_] = new if known is None else known.add(new)
@@ -78,6 +78,6 @@ def _weighed(times: Iterable[Micros], weight: int) -> Histogram:
     """A histogram in which each time counts as this many."""
     found: Bins = {}
     for each in times:
-        place = bin_of(each)
-        found[place] = found.get(place, 0) + weight
+        index = bin_of(each)
+        found[index] = found.get(index, 0) + weight
     return Histogram(found)

@@ -69,22 +69,22 @@ async def settle_jobs(call: Call) -> Answer:
     rules = await service.rules()
     decided: dict[int, Decided] = {}
     keys = set[AttemptKey]()
-    for place, item in enumerate(body.settlements):
+    for index, item in enumerate(body.settlements):
         job = given.get((item.id, item.attempt))
         if job is None:
-            answers[place] = _answer(item, Settled.STALE)
+            answers[index] = _answer(item, Settled.STALE)
             _count_stale(1)
             continue
         try:
             if (item.id, item.attempt) in keys:
                 raise InvalidOption("attempt", "is settled before in the same call")
-            decided[place] = (item, job, _settlement(call.app, job, item, rules))
+            decided[index] = (item, job, _settlement(call.app, job, item, rules))
             keys.add((item.id, item.attempt))
         except InvalidInput as error:
-            answers[place] = _answer(item, None, str(error))
+            answers[index] = _answer(item, None, str(error))
     await _settle(service, worker, decided, answers)
     claimed = None if next_claim is None else await claim_for(call, next_claim)
-    return Answer(SettleAnswer([answers[place] for place in sorted(answers)], claimed))
+    return Answer(SettleAnswer([answers[index] for index in sorted(answers)], claimed))
 
 
 def _count_stale(settlements: int) -> None:
@@ -110,8 +110,8 @@ async def _settle(
     store = await service.app._ready()
     found = await store.jobs.settle([settlement for _, _, settlement in decided.values()])
     ended = []
-    for (place, (item, job, settlement)), said in zip(decided.items(), found, strict=True):
-        answers[place] = _answer(item, said)
+    for (index, (item, job, settlement)), said in zip(decided.items(), found, strict=True):
+        answers[index] = _answer(item, said)
         since = service.forget(worker, (item.id, item.attempt))
         if said is Settled.SETTLED:
             ended.append((job, settlement, None if since is None else since_boot() - since))

@@ -33,7 +33,7 @@ from windlass.worker.processes import (
     kill_tree,
     memory,
 )
-from windlass.worker.stacks import places
+from windlass.worker.stacks import user_frames
 from windlass.worker.stop_signals import STOP_SIGNALS
 from windlass.worker.through_server import token_in_environment
 
@@ -284,5 +284,5 @@ class HandlerProcess:
             how = "it closed the socket to its runner, and was killed"
         said = f"; it printed: {printed[-1]}" if printed else ""
         if any(line.startswith(_FATAL) for line in printed):
-            said = " at " + places("\n".join(printed))
+            said = " at " + user_frames("\n".join(printed))
         return f"the process of this attempt ended: {how}{said}"

@@ -30,9 +30,9 @@ class Noticing:
             if link is not None:
                 link.unawaited = coroutine.__qualname__.replace("Context.", "ctx.")
         if coroutine.cr_origin is not None:
-            self._warn(coroutine)  # it names the place where it was made
+            self._warn(coroutine)  # it says where it was made
             return
-        # As Python would, which takes the place from the frame above its hook.
+        # As Python would, which takes file and line from the frame above its hook.
         frame = sys._getframe(1)
         text = f"coroutine '{coroutine.__qualname__}' was never awaited"
         registry = frame.f_globals.setdefault("__warningregistry__", {})

@@ -35,37 +35,39 @@ class Picture(msgspec.Struct, frozen=True):
 def graph_picture(nodes: Sequence[FlowNode], hidden: int = 0) -> Picture:
     """The picture of these nodes; those that are alike share a box."""
     found, left_out = boxes(nodes, MAX_BOXES)
-    places, width, height = _places(found)
+    positions, width, height = _positions(found)
     lines = [
-        _edge(places[at], places[n], when) if box.level == found[at].level + 1 else _bow(places[at], places[n], when)
+        _edge(positions[at], positions[n], when)
+        if box.level == found[at].level + 1
+        else _bow(positions[at], positions[n], when)
         for n, box in enumerate(found)
         for at, when in box.after
     ]
     if any(box.level > found[at].level + 1 for box in found for at, _ in box.after):
         width += BOW
-    drawn = [_box(box, *places[n]) for n, box in enumerate(found)]
+    drawn = [_box(box, *positions[n]) for n, box in enumerate(found)]
     folded = sum(box.count > 1 for box in found)
     words = f"A graph of {len(nodes):,} nodes; the table below has the same."
     return Picture(Markup("").join([*lines, *drawn]), width, height, folded, left_out + hidden, words)
 
 
-def _places(found: Sequence[Box]) -> tuple[list[tuple[int, int]], int, int]:
+def _positions(found: Sequence[Box]) -> tuple[list[tuple[int, int]], int, int]:
     """The corner of each box, and the size of all."""
     levels: dict[int, list[int]] = defaultdict(list)
     for n, box in enumerate(found):
         levels[box.level].append(n)
     widest = min(MAX_PER_ROW, max((len(level) for level in levels.values()), default=1))
     width, y = widest * (WIDTH + GAP) + GAP, GAP
-    places = [(0, 0)] * len(found)
+    positions = [(0, 0)] * len(found)
     for level in sorted(levels):
         rows = [levels[level][at : at + MAX_PER_ROW] for at in range(0, len(levels[level]), MAX_PER_ROW)]
         for row in rows:
             left = (width - len(row) * (WIDTH + GAP) + GAP) // 2
             for at, n in enumerate(row):
-                places[n] = left + at * (WIDTH + GAP), y
+                positions[n] = left + at * (WIDTH + GAP), y
             y += HEIGHT + GAP
         y += SPACE - GAP
-    return places, width, y - SPACE + 2 * GAP
+    return positions, width, y - SPACE + 2 * GAP
 
 
 def _edge(above: tuple[int, int], below: tuple[int, int], when: str) -> Markup:

@@ -156,11 +156,11 @@ async def _ask(view: View, draft: Draft, payload: Any, options: dict[str, Any]) 
 
 def _note(draft: Draft, error: WindlassError) -> None:
     """Put an error beside the field that it is about."""
-    place, problem = getattr(error, "field", "type"), getattr(error, "problem", str(error))
-    if place in OPTIONS or place in ("type", "payload"):
-        draft.errors[place] = problem
+    field, problem = getattr(error, "field", "type"), getattr(error, "problem", str(error))
+    if field in OPTIONS or field in ("type", "payload"):
+        draft.errors[field] = problem
         return
-    draft.fields, found = with_error(draft.fields, place, problem)
+    draft.fields, found = with_error(draft.fields, field, problem)
     draft.errors["" if not found and draft.known else "payload"] = str(error)
     if found:
         draft.errors.pop("payload", None)

@@ -148,11 +148,11 @@ def read_json(text: str, name: str) -> Any:
 _WANTED = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
 
 
-def with_error(fields: list[Field], place: str, problem: str) -> tuple[list[Field], bool]:
+def with_error(fields: list[Field], path: str, problem: str) -> tuple[list[Field], bool]:
     """The fields with an error at the one that a path such as `order.lines[0]` begins with; whether there is one."""
-    top = _TOP.match(place)
+    top = _TOP.match(path)
     name = top[0] if top else ""
-    inside = "" if place == name else f"{place}: "
+    inside = "" if path == name else f"{path}: "
     made = [
         msgspec.structs.replace(each, error=f"{inside}{problem}") if each.name == name else each for each in fields
     ]

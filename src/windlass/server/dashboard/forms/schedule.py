@@ -119,8 +119,8 @@ async def change(view: View) -> Reply:
             await view.ask(change_schedule, name=name, body=patch, headers={"if-match": seen} if seen else {})
         except InvalidInput as error:
             known = error.field in FIELDS
-            place = error.field if known else "payload" if "payload" in view.form else ""
-            return await _page(view, {place: error.problem if known else str(error)})
+            beside = error.field if known else "payload" if "payload" in view.form else ""
+            return await _page(view, {beside: error.problem if known else str(error)})
         return Moved(f"/schedules/{name}")
 
     target = {"name": name, "title": f"schedule {name}", "back": f"/schedules/{name}"}

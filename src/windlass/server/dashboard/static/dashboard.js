@@ -4,7 +4,7 @@ import { showTimes } from "./times.js";
 import { bindKeys } from "./keys.js";
 import { listen } from "./events.js";
 import { suggest } from "./suggest.js";
-import { followLogs, guardPresses, keepPlace } from "./place.js";
+import { followLogs, guardPresses, keepScroll } from "./scroll.js";
 
 const main = document.getElementById("main");
 const alarm = document.getElementById("alarm");
@@ -62,7 +62,7 @@ async function fetchPage() {
   if (!response.ok && !failing) return warn(response.status === 503 ? "The store does not answer" : `The server answered ${response.status}`);
   if (fresh === null || isHeld()) return;
   showTimes(fresh);
-  keepPlace(main, () => morph(main, fresh));
+  keepScroll(main, () => morph(main, fresh));
   showSelection();
   document.title = page.title;
   if (!response.ok) return;

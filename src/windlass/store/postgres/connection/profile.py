@@ -26,7 +26,7 @@ caller's, of a bulk of 40,000 jobs or more (`Access.for_many`), or of an app wit
 """
 
 _SERVER_MICROS = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-_PLACE = re.compile(r"(?<![:\w]):(horizon|transaction|notify|skew)\b")
+_PLACEHOLDER = re.compile(r"(?<![:\w]):(horizon|transaction|notify|skew)\b")
 _BUCKET = re.compile(r":bucket\b")
 _EACH = re.compile(r"/\*each\*/(.*?)/\*end\*/", re.DOTALL)
 
@@ -70,7 +70,7 @@ class Profile(msgspec.Struct, frozen=True):
             "notify": self.notify,
             "skew": str(self.skew),
         }
-        return _PLACE.sub(lambda found: values[found[1]], text)
+        return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
 
 PLAIN = Profile()

@@ -2,7 +2,7 @@
 -- The number of buckets; of pairs of queue and priority; of pairs without a watermark in every bucket; and, counting at
 -- most :most jobs per bucket, the jobs of the largest bucket and of all.
 SELECT (SELECT count(*) FROM windlass.due_watermark), (SELECT count(*) FROM windlass.watermarks WHERE bucket = 0),
-    (SELECT count(*) FROM windlass.watermarks WHERE bucket = 0) - (SELECT count(*) FROM windlass.places),
+    (SELECT count(*) FROM windlass.watermarks WHERE bucket = 0) - (SELECT count(*) FROM windlass.highest_watermarks),
     coalesce(max(part.jobs), 0), coalesce(sum(part.jobs), 0)
 FROM windlass.due_watermark AS bucket CROSS JOIN LATERAL (
     SELECT count(*) AS jobs FROM (SELECT FROM windlass.jobs WHERE jobs.bucket = bucket.bucket LIMIT :most::integer) AS first

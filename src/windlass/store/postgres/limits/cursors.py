@@ -16,7 +16,7 @@ from windlass.store.postgres.limits.throttle import Rescans
 NOWHERE = JobId("00000000-0000-0000-0000-000000000000")
 MAX_SEEN = 10_000
 
-Place = tuple[int, str | None]
+Level = tuple[int, str | None]
 """A sort priority, and a tenant queue."""
 Seen = tuple[Micros, JobId]
 
@@ -24,7 +24,7 @@ Seen = tuple[Micros, JobId]
 class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A locked pending job that may run next."""
 
-    place: str
+    row_ref: str
     """How the claim finds the row again: by its ctid or, in buckets, by its id."""
     id: JobId
     sort_priority: int
@@ -39,7 +39,7 @@ class Cursors:
     """The cursors of one queue."""
 
     def __init__(self) -> None:
-        self._seen: dict[Place, Seen] = {}
+        self._seen: dict[Level, Seen] = {}
         self._returns = -1
         self._rescans = Rescans()
         self.from_watermark = False
@@ -66,14 +66,14 @@ class Cursors:
             # Reset, for a claim that ends before it searches.
             self.from_watermark = False
         for job in taken:
-            place, seen = (job["sort_priority"], job["tenant_queue"] if fair else None), (job["rank"], job["id"])
-            self._seen[place] = max(self._seen.get(place, seen), seen)
+            level, seen = (job["sort_priority"], job["tenant_queue"] if fair else None), (job["rank"], job["id"])
+            self._seen[level] = max(self._seen.get(level, seen), seen)
 
-    def starts(self, places: Sequence[tuple[Place, Micros]]) -> list[Seen]:
+    def starts(self, levels: Sequence[tuple[Level, Micros]]) -> list[Seen]:
         """Where to begin at each priority or tenant queue, given the watermarks."""
         if self.from_watermark:
-            return [(watermark, NOWHERE) for _, watermark in places]
-        return [max(self._seen.get(place, (watermark, NOWHERE)), (watermark, NOWHERE)) for place, watermark in places]
+            return [(watermark, NOWHERE) for _, watermark in levels]
+        return [max(self._seen.get(level, (watermark, NOWHERE)), (watermark, NOWHERE)) for level, watermark in levels]
 
     @property
     def farthest(self) -> Micros:

@@ -22,11 +22,11 @@ BEYOND = "\x7f"
 
 
 class Search(msgspec.Struct, frozen=True):
-    """A search for pending jobs of some types in a queue; `places` has its priorities with their watermarks."""
+    """A search for pending jobs of some types in a queue; `levels` has its priorities with their watermarks."""
 
     queue: str
     types: Sequence[str]
-    places: Sequence[tuple[int, Micros]]
+    levels: Sequence[tuple[int, Micros]]
     weights: Mapping[str, float] = {}
 
 
@@ -76,7 +76,7 @@ class FairTurns:
         found: list[Any] = []
         for turn in self._rounds.values():
             turn.asked, turn.with_jobs = set(), set()
-        for sort_priority, watermark in search.places:
+        for sort_priority, watermark in search.levels:
             at = _At(db, search, cursors, sort_priority, watermark, trip, claim)
             turn = self._rounds[sort_priority]
             while len(found) < jobs and (fresh := await _list(turn, at, jobs) - turn.asked):

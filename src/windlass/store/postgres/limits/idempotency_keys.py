@@ -32,19 +32,19 @@ async def claim_keys(
             if not open_:
                 break
         else:
-            held |= await _holders(db, "lock_keys", [place for place in open_ if place in giving_way])
-            held |= await _holders(db, "key_holders", [place for place in open_ if place not in giving_way])
-            open_ = {place: job for place, job in open_.items() if place not in held}
+            held |= await _holders(db, "lock_keys", [ref for ref in open_ if ref in giving_way])
+            held |= await _holders(db, "key_holders", [ref for ref in open_ if ref not in giving_way])
+            open_ = {ref: job for ref, job in open_.items() if ref not in held}
     if open_:
         raise StoreUnavailable(f"{len(open_)} idempotency keys change their holders faster than they can be taken")
-    waiting = await _lock(db, [held[place] for place in giving_way if place in held])
-    return {place: Holder(job, waiting.get(job)) for place, job in held.items()}
+    waiting = await _lock(db, [held[ref] for ref in giving_way if ref in held])
+    return {ref: Holder(job, waiting.get(job)) for ref, job in held.items()}
 
 
-async def _holders(db: Db, name: str, places: list[KeyRef]) -> dict[KeyRef, JobId]:
-    if not places:
+async def _holders(db: Db, name: str, refs: list[KeyRef]) -> dict[KeyRef, JobId]:
+    if not refs:
         return {}
-    values = {"queues": [queue for queue, _ in places], "hashes": [hash_ for _, hash_ in places]}
+    values = {"queues": [queue for queue, _ in refs], "hashes": [hash_ for _, hash_ in refs]}
     return {(queue, hash_): job for queue, hash_, job in await db.rows(name, values)}
 
 
@@ -67,28 +67,28 @@ async def give_up(db: Db, taken: Mapping[KeyRef, JobId]) -> None:
 
 async def take(db: Db, queue: str, key: str, job: JobId) -> JobId | None:
     """Take a key for a job; returns the id of another holder, if there is one."""
-    place = key_ref(queue, key)
-    holder = (await claim_keys(db, {place: job}, own=True)).get(place)
+    ref = key_ref(queue, key)
+    holder = (await claim_keys(db, {ref: job}, own=True)).get(ref)
     return None if holder is None or holder.job == job else holder.job
 
 
 async def release(db: Db, ended: Iterable[Keyed]) -> None:
     """Free the keys of finished jobs, at once or after their windows."""
     keyed = [(key_ref(job.queue, job.key), job) for job in ended if job.key is not None]
-    freed = {place: job.id for place, job in keyed if not job.window}
-    kept = {place: job for place, job in keyed if job.window}
+    freed = {ref: job.id for ref, job in keyed if not job.window}
+    kept = {ref: job for ref, job in keyed if job.window}
     if freed:
         await db.run("release_keys", _columns(freed))
     if kept:
-        columns = _columns({place: job.id for place, job in kept.items()})
-        await db.run("hold_keys_for_window", {**columns, "lengths": [kept[place].window for place in sorted(kept)]})
+        columns = _columns({ref: job.id for ref, job in kept.items()})
+        await db.run("hold_keys_for_window", {**columns, "lengths": [kept[ref].window for ref in sorted(kept)]})
 
 
 def _columns(taken: Mapping[KeyRef, JobId]) -> dict[str, list[str]]:
     """The keys and jobs as columns, sorted, to avoid deadlocks."""
-    places = sorted(taken)
+    refs = sorted(taken)
     return {
-        "queues": [queue for queue, _ in places],
-        "hashes": [hash_ for _, hash_ in places],
-        "jobs": [taken[place] for place in places],
+        "queues": [queue for queue, _ in refs],
+        "hashes": [hash_ for _, hash_ in refs],
+        "jobs": [taken[ref] for ref in refs],
     }

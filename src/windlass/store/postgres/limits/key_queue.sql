@@ -60,7 +60,7 @@ WITH /*plain*/first AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
         SELECT /*plain*/ctid/*end*//*yugabyte id*/ AS at, id, sort_priority, rank, key_limit, key_strict, key_rate,
-            CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
+            CASE WHEN key_strict THEN 0 ELSE sort_priority END AS key_priority
         FROM windlass.jobs
         WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked'
         AND reason = 'waits for its concurrency key'
@@ -71,7 +71,7 @@ WITH /*plain*/first AS MATERIALIZED (
     SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth,
         CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS key_slot,
         bool_and(cardinality(key_slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
-    FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered
+    FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY key_priority, rank, id) AS nth FROM locked) AS numbered
 ), next AS MATERIALIZED (
     SELECT * FROM judged WHERE fits AND (key_strict IS NOT TRUE OR (nth = 1 AND id = first))
 ), unfinished AS MATERIALIZED (
@@ -101,7 +101,7 @@ WITH /*plain*/first AS MATERIALIZED (
     SET status = 'pending', reason = NULL, key_slot = next.key_slot, updated_at = :now,
         -- Behind all watermarks of the queue: one look, instead of one for each job.
         rank = greatest(:now, :beyond::bigint, (
-            SELECT max(watermark.rank) FROM windlass./*plain*/watermarks/*end*//*yugabyte places*/ AS watermark
+            SELECT max(watermark.rank) FROM windlass./*plain*/watermarks/*end*//*yugabyte highest_watermarks*/ AS watermark
             WHERE watermark.queue = :queue::text
         )),
         tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
@@ -122,19 +122,19 @@ SELECT (SELECT count(*) FROM /*plain*/first/*end*//*yugabyte taken*/), (SELECT c
 -- number of keys, the last of them, and how many became dirty.
 WITH RECURSIVE page AS (
     (
-        SELECT queue, concurrency_key AS key, 1 AS place FROM windlass.jobs
+        SELECT queue, concurrency_key AS key, 1 AS number FROM windlass.jobs
         WHERE status || '' = 'blocked' AND reason = 'waits for its concurrency key'
         AND (queue, concurrency_key) > (:queue::text, :key::text)
         ORDER BY queue, concurrency_key LIMIT 1
     )
     UNION ALL
-    SELECT next.queue, next.key, page.place + 1 FROM page CROSS JOIN LATERAL (
+    SELECT next.queue, next.key, page.number + 1 FROM page CROSS JOIN LATERAL (
         SELECT job.queue, job.concurrency_key AS key FROM windlass.jobs AS job
         WHERE job.status || '' = 'blocked' AND job.reason = 'waits for its concurrency key'
             AND (job.queue, job.concurrency_key) > (page.queue, page.key)
         ORDER BY job.queue, job.concurrency_key LIMIT 1
     ) AS next
-    WHERE page.place < :limit::integer
+    WHERE page.number < :limit::integer
 ), free AS MATERIALIZED (
     SELECT page.queue, page.key FROM page CROSS JOIN LATERAL (
         SELECT job.key_limit FROM windlass.jobs AS job
@@ -149,4 +149,4 @@ WITH RECURSIVE page AS (
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key) SELECT queue, key FROM free
 )
-SELECT page.place, page.queue, page.key, (SELECT count(*) FROM free) FROM page ORDER BY page.place DESC LIMIT 1
+SELECT page.number, page.queue, page.key, (SELECT count(*) FROM free) FROM page ORDER BY page.number DESC LIMIT 1

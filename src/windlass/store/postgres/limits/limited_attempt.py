@@ -159,8 +159,8 @@ class LimitedAttempt:
         return min(jobs, left[-1]) if limits.rate is not None else jobs, wait
 
     def _search(self, limits: QueueLimits) -> Search:
-        places = list(zip(limits.sort_priorities, limits.watermarks, strict=True))
-        return Search(self._asked.queue, self._asked.request.types, places, limits.weights)
+        levels = list(zip(limits.sort_priorities, limits.watermarks, strict=True))
+        return Search(self._asked.queue, self._asked.request.types, levels, limits.weights)
 
     async def _take_at_once(self, db: Db, search: Search, jobs: int, *, fair: bool) -> list[Any]:
         """Claim without locking candidates first, because nothing must be decided about each job."""
@@ -205,13 +205,13 @@ class LimitedAttempt:
 
     def _values(self, search: Search, jobs: int) -> dict[str, Any]:
         starts = self._cursors.starts(
-            [((sort_priority, None), watermark) for sort_priority, watermark in search.places]
+            [((sort_priority, None), watermark) for sort_priority, watermark in search.levels]
         )
         return {
             "queue": search.queue,
             "types": list(search.types),
             "limit": jobs,
-            "sort_priorities": [sort_priority for sort_priority, _ in search.places],
+            "sort_priorities": [sort_priority for sort_priority, _ in search.levels],
             "ranks": [rank for rank, _ in starts],
             "ids": [id_ for _, id_ in starts],
         }

@@ -11,7 +11,7 @@ WITH /*yugabyte locked AS MATERIALIZED (
     SELECT slots FROM windlass.quotas
     WHERE queue = :queue::text AND runner = :runner::text AND (SELECT max_concurrency FROM queue) IS NOT NULL
     FOR NO KEY UPDATE SKIP LOCKED
-), place AS MATERIALIZED (
+), start AS MATERIALIZED (
     SELECT sort_priority, /*plain*/rank, returns/*end*//*yugabyte min(rank) AS rank, sum(returns) AS returns*/
     FROM windlass.watermarks
     WHERE queue = :queue::text /*yugabyte GROUP BY sort_priority */ ORDER BY sort_priority
@@ -27,8 +27,8 @@ SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::te
     CASE WHEN queue.max_concurrency IS NOT NULL
         THEN (SELECT coalesce(sum(slots), 0)::bigint FROM windlass.quotas WHERE queue = :queue::text) ELSE 0 END AS given,
     token_bucket.credit, token_bucket.period, token_bucket.at,
-    (SELECT coalesce(sum(returns), 0)::bigint FROM place) AS returns,
-    ARRAY(SELECT sort_priority FROM place) AS sort_priorities, ARRAY(SELECT rank FROM place) AS watermarks, :now AS now,
+    (SELECT coalesce(sum(returns), 0)::bigint FROM start) AS returns,
+    ARRAY(SELECT sort_priority FROM start) AS sort_priorities, ARRAY(SELECT rank FROM start) AS watermarks, :now AS now,
     EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
     :horizon AS behind,
     (SELECT windlass.shorten_claims(:runner::text, :over::bigint[])) AS gone
@@ -58,11 +58,11 @@ WITH moment AS MATERIALIZED (
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
         claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
     WHERE EXISTS (SELECT 1 FROM moment) AND ctid = ANY(ARRAY(
-        SELECT job.ctid FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+        SELECT job.ctid FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS start (sort_priority, rank, id)
         CROSS JOIN LATERAL (
             SELECT pending.ctid FROM windlass.jobs AS pending
-            WHERE pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
-            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            WHERE pending.queue = :queue::text AND pending.sort_priority = start.sort_priority
+            AND (pending.rank, pending.id) > (start.rank, start.id) AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
         ) AS job LIMIT :limit::integer
@@ -81,11 +81,11 @@ SELECT * FROM taken
 -- Lock the next pending jobs of a limited queue, best first, from the cursors or watermarks on.
 SELECT job.ctid::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
     job.concurrency_key, job.key_rate
-FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS start (sort_priority, rank, id)
 CROSS JOIN LATERAL (
     SELECT pending.ctid, pending.* FROM windlass.jobs AS pending
-    WHERE pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
-    AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+    WHERE pending.queue = :queue::text AND pending.sort_priority = start.sort_priority
+    AND (pending.rank, pending.id) > (start.rank, start.id) AND pending.stage = 'pending' AND pending.status = 'pending'
     AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
     AND (NOT :unassigned::boolean OR pending.tenant_queue IS NULL)
     ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
@@ -118,7 +118,7 @@ WITH moment AS MATERIALIZED (
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
         claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
-    WHERE /*plain*/ctid = ANY(:places::text[]::tid[])/*end*//*yugabyte id = ANY(:places::text[]::uuid[])*/
+    WHERE /*plain*/ctid = ANY(:row_refs::text[]::tid[])/*end*//*yugabyte id = ANY(:row_refs::text[]::uuid[])*/
     AND EXISTS (SELECT 1 FROM moment)
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
         snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,

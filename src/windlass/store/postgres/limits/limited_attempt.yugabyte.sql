@@ -5,12 +5,12 @@ WITH moment AS MATERIALIZED (
     SELECT now FROM (SELECT :now AS now) AS clock
     WHERE EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)
 ), heads AS MATERIALIZED (
-    SELECT job.id FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+    SELECT job.id FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS start (sort_priority, rank, id)
     CROSS JOIN LATERAL (
         SELECT head.id FROM (/*each*/(
             SELECT pending.id, pending.rank FROM windlass.jobs AS pending
-            WHERE pending.bucket = :bucket AND pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
-            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            WHERE pending.bucket = :bucket AND pending.queue = :queue::text AND pending.sort_priority = start.sort_priority
+            AND (pending.rank, pending.id) > (start.rank, start.id) AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             ORDER BY pending.rank, pending.id LIMIT :limit::integer
         )/*end*/) AS head ORDER BY head.rank, head.id LIMIT :limit::integer
@@ -40,12 +40,12 @@ SELECT * FROM taken
 SELECT job.id::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
     job.concurrency_key, job.key_rate
 FROM windlass.jobs AS job WHERE job.id = ANY(ARRAY(
-    SELECT best.id FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+    SELECT best.id FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS start (sort_priority, rank, id)
     CROSS JOIN LATERAL (
         SELECT head.id FROM (/*each*/(
             SELECT pending.id, pending.rank FROM windlass.jobs AS pending
-            WHERE pending.bucket = :bucket AND pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
-            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            WHERE pending.bucket = :bucket AND pending.queue = :queue::text AND pending.sort_priority = start.sort_priority
+            AND (pending.rank, pending.id) > (start.rank, start.id) AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             AND (NOT :unassigned::boolean OR pending.tenant_queue IS NULL)
             ORDER BY pending.rank, pending.id LIMIT :limit::integer

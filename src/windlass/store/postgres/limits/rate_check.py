@@ -68,7 +68,7 @@ class RateResult(msgspec.Struct):
         """Parameters of the statement `claim_candidates`."""
         token_buckets = self.token_buckets.values()
         return {
-            "places": [job.place for job in self.paid],
+            "row_refs": [job.row_ref for job in self.paid],
             "off": list(self.throttled),
             "delays": list(self.throttled.values()),
             "keys": list(self.token_buckets),
@@ -202,6 +202,6 @@ async def _lock(db: Db, queue: str, rates: Mapping[str, Rate]) -> tuple[Micros, 
 async def _throttled(db: Db, queue: str, keys: Sequence[str]) -> dict[str, list[Throttled]]:
     throttled: dict[str, list[Throttled]] = defaultdict(list)
     if keys:
-        for key, *place, until, cost in await db.rows("throttled", {"queue": queue, "keys": list(keys)}):
-            throttled[key].append(Throttled(tuple(place), until, cost))
+        for key, *order, until, cost in await db.rows("throttled", {"queue": queue, "keys": list(keys)}):
+            throttled[key].append(Throttled(tuple(order), until, cost))
     return throttled

@@ -34,12 +34,12 @@ class TenantQueueAssigner:
         self._throttle.done()
         return moved
 
-    async def _portion(self, access: Access, place: tuple[str, int], watermark: Micros) -> tuple[int, bool]:
-        rank, id_ = max(self._seen.get(place, (watermark, NOWHERE)), (watermark, NOWHERE))
-        values = {"queue": place[0], "sort_priority": place[1], "rank": rank, "id": id_, "limit": PORTION}
+    async def _portion(self, access: Access, level: tuple[str, int], watermark: Micros) -> tuple[int, bool]:
+        rank, id_ = max(self._seen.get(level, (watermark, NOWHERE)), (watermark, NOWHERE))
+        values = {"queue": level[0], "sort_priority": level[1], "rank": rank, "id": id_, "limit": PORTION}
         moved, last_rank, last_id = (await access.once(lambda db: db.rows("assign_tenant_queues", values)))[0]
         if last_rank is None:
-            self._seen.pop(place, None)
+            self._seen.pop(level, None)
         else:
-            self._seen[place] = (last_rank, last_id)
+            self._seen[level] = (last_rank, last_id)
         return moved, last_rank is None

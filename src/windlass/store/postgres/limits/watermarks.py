@@ -49,16 +49,16 @@ class _Noted(msgspec.Struct, frozen=True):
     ahead: int
 
 
-async def make_places(db: Db, places: Iterable[At]) -> None:
+async def add_watermarks(db: Db, levels: Iterable[At]) -> None:
     """Add watermarks for queues and priorities that have none."""
-    columns = list(zip(*sorted(set(places)), strict=True))
+    columns = list(zip(*sorted(set(levels)), strict=True))
     if columns:
         await db.run("add_watermarks", {"queues": list(columns[0]), "sort_priorities": list(columns[1])})
 
 
-async def lower(db: Db, places: Iterable[tuple[str, int, Micros]]) -> None:
+async def lower(db: Db, levels: Iterable[tuple[str, int, Micros]]) -> None:
     """Lower watermarks to the ranks at which jobs were put back, so that claims find them."""
-    columns = list(zip(*sorted(places), strict=True))
+    columns = list(zip(*sorted(levels), strict=True))
     if columns:
         queues, sort_priorities, ranks = columns
         await db.run(
@@ -150,9 +150,9 @@ class Watermarks:
             "since": interval_of(rank - IDLE),
         }
         rows = await access.once(lambda db: db.rows("raise_watermarks", values))
-        places, queue, sort_priority, _ = rows[0] if rows else (0, *_START, 0)
-        self._after = (queue, sort_priority) if places == PORTION else _START
-        return bool(places == PORTION)
+        levels, queue, sort_priority, _ = rows[0] if rows else (0, *_START, 0)
+        self._after = (queue, sort_priority) if levels == PORTION else _START
+        return bool(levels == PORTION)
 
     async def _look_below(self, access: Access) -> None:
         began = since_boot()

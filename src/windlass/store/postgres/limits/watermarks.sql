@@ -64,10 +64,10 @@ WITH portion AS MATERIALIZED (
     )) AS rank
     FROM portion WHERE rank < :idle::bigint OR (rank < :rank::bigint AND queue IN (SELECT queue FROM busy))
 ), held AS MATERIALIZED (
-    SELECT place.queue, place.sort_priority, place.returns, seen.returns AS known, seen.rank
-    FROM seen JOIN windlass.watermarks AS place ON place.queue = seen.queue AND place.sort_priority = seen.sort_priority
+    SELECT level.queue, level.sort_priority, level.returns, seen.returns AS known, seen.rank
+    FROM seen JOIN windlass.watermarks AS level ON level.queue = seen.queue AND level.sort_priority = seen.sort_priority
     WHERE seen.rank > seen.watermark
-    FOR NO KEY UPDATE OF place SKIP LOCKED
+    FOR NO KEY UPDATE OF level SKIP LOCKED
 ), raised AS (
     UPDATE windlass.watermarks AS watermark SET rank = held.rank FROM held
     WHERE watermark.queue = held.queue AND watermark.sort_priority = held.sort_priority AND held.returns = held.known
@@ -80,19 +80,19 @@ FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priorit
 -- name: below_watermarks
 -- For each queue and priority, the lowest pending job, if no claim would find it because it is below its watermark, or has
 -- none. Scans all dead entries below, so it runs rarely.
-WITH RECURSIVE place AS (
+WITH RECURSIVE level AS (
     (
         SELECT queue, sort_priority, rank FROM windlass.jobs
         WHERE stage = 'pending' AND status = 'pending' ORDER BY queue, sort_priority, rank, id LIMIT 1
     )
     UNION ALL
-    SELECT next.queue, next.sort_priority, next.rank FROM place CROSS JOIN LATERAL (
+    SELECT next.queue, next.sort_priority, next.rank FROM level CROSS JOIN LATERAL (
         SELECT job.queue, job.sort_priority, job.rank FROM windlass.jobs AS job
         WHERE job.stage = 'pending' AND job.status = 'pending'
-        AND (job.queue, job.sort_priority) > (place.queue, place.sort_priority)
+        AND (job.queue, job.sort_priority) > (level.queue, level.sort_priority)
         ORDER BY job.queue, job.sort_priority, job.rank, job.id LIMIT 1
     ) AS next
 )
-SELECT place.queue, place.sort_priority, place.rank
-FROM place LEFT JOIN windlass.watermarks AS watermark ON watermark.queue = place.queue AND watermark.sort_priority = place.sort_priority
-WHERE watermark.rank IS NULL OR place.rank < watermark.rank
+SELECT level.queue, level.sort_priority, level.rank
+FROM level LEFT JOIN windlass.watermarks AS watermark ON watermark.queue = level.queue AND watermark.sort_priority = level.sort_priority
+WHERE watermark.rank IS NULL OR level.rank < watermark.rank

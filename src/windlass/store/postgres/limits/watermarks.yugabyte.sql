@@ -57,8 +57,8 @@ WITH portion AS MATERIALIZED (
     WHERE bucket = 0 AND (queue, sort_priority) > (:queue::text, :sort_priority::integer)
     ORDER BY queue, sort_priority LIMIT :limit::integer
 ), part AS MATERIALIZED (
-    SELECT place.queue, place.sort_priority, place.bucket, place.rank, place.returns
-    FROM portion JOIN windlass.watermarks AS place ON place.queue = portion.queue AND place.sort_priority = portion.sort_priority
+    SELECT level.queue, level.sort_priority, level.bucket, level.rank, level.returns
+    FROM portion JOIN windlass.watermarks AS level ON level.queue = portion.queue AND level.sort_priority = portion.sort_priority
 ), busy AS MATERIALIZED (
     SELECT DISTINCT queue FROM windlass.meters WHERE interval_start >= :since::bigint
 ), seen AS MATERIALIZED (
@@ -70,11 +70,11 @@ WITH portion AS MATERIALIZED (
     )) AS rank
     FROM part WHERE rank < :idle::bigint OR (rank < :rank::bigint AND queue IN (SELECT queue FROM busy))
 ), held AS MATERIALIZED (
-    SELECT place.queue, place.sort_priority, place.bucket, place.returns, seen.returns AS known, seen.rank
-    FROM seen JOIN windlass.watermarks AS place
-        ON place.queue = seen.queue AND place.sort_priority = seen.sort_priority AND place.bucket = seen.bucket
+    SELECT level.queue, level.sort_priority, level.bucket, level.returns, seen.returns AS known, seen.rank
+    FROM seen JOIN windlass.watermarks AS level
+        ON level.queue = seen.queue AND level.sort_priority = seen.sort_priority AND level.bucket = seen.bucket
     WHERE seen.rank > seen.watermark
-    FOR NO KEY UPDATE OF place SKIP LOCKED
+    FOR NO KEY UPDATE OF level SKIP LOCKED
 ), raised AS (
     UPDATE windlass.watermarks AS watermark SET rank = held.rank FROM held
     WHERE watermark.queue = held.queue AND watermark.sort_priority = held.sort_priority AND watermark.bucket = held.bucket
@@ -87,22 +87,22 @@ FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priorit
 -- replaces: below_watermarks
 -- The lowest pending job of each queue and priority, if no claim would find it in its bucket because it is below the
 -- watermark, or there is none.
-WITH RECURSIVE place AS (
+WITH RECURSIVE level AS (
     SELECT first.* FROM windlass.due_watermark AS part CROSS JOIN LATERAL (
         SELECT bucket, queue, sort_priority, rank FROM windlass.jobs
         WHERE bucket = part.bucket AND stage = 'pending' AND status = 'pending'
         ORDER BY queue, sort_priority, rank, id LIMIT 1
     ) AS first
     UNION ALL
-    SELECT next.* FROM place CROSS JOIN LATERAL (
+    SELECT next.* FROM level CROSS JOIN LATERAL (
         SELECT job.bucket, job.queue, job.sort_priority, job.rank FROM windlass.jobs AS job
-        WHERE job.bucket = place.bucket AND job.stage = 'pending' AND job.status = 'pending'
-            AND (job.queue, job.sort_priority) > (place.queue, place.sort_priority)
+        WHERE job.bucket = level.bucket AND job.stage = 'pending' AND job.status = 'pending'
+            AND (job.queue, job.sort_priority) > (level.queue, level.sort_priority)
         ORDER BY job.queue, job.sort_priority, job.rank, job.id LIMIT 1
     ) AS next
 )
-SELECT place.queue, place.sort_priority, min(place.rank)
-FROM place LEFT JOIN windlass.watermarks AS watermark
-    ON watermark.queue = place.queue AND watermark.sort_priority = place.sort_priority AND watermark.bucket = place.bucket
-WHERE watermark.rank IS NULL OR place.rank < watermark.rank
-GROUP BY place.queue, place.sort_priority
+SELECT level.queue, level.sort_priority, min(level.rank)
+FROM level LEFT JOIN windlass.watermarks AS watermark
+    ON watermark.queue = level.queue AND watermark.sort_priority = level.sort_priority AND watermark.bucket = level.bucket
+WHERE watermark.rank IS NULL OR level.rank < watermark.rank
+GROUP BY level.queue, level.sort_priority

@@ -3,7 +3,7 @@
 
 -- Jobs that have not ended. The table is small, so its indexes are small. `sort_priority` is the negated priority, so
 -- that one ascending index serves the claim. Moments are microseconds since 1970, by the server's clock. Columns of a
--- fixed width that are never NULL come first: the server finds them at known places.
+-- fixed width that are never NULL come first: the server finds them at known offsets.
 CREATE TABLE windlass.jobs (
     id               uuid NOT NULL PRIMARY KEY,
     rank             bigint NOT NULL,
@@ -325,11 +325,11 @@ BEGIN
         -- One more job than there are slots: it may have room as well.
         SELECT freed.*, waiting.*, (
             SELECT count(*) FROM windlass.jobs AS holder
-            WHERE waiting.places IS NOT NULL
+            WHERE waiting.row_refs IS NOT NULL
             AND holder.queue = freed.queue AND holder.concurrency_key = freed.key AND holder.key_slot IS NOT NULL
         ) AS held
         FROM freed CROSS JOIN LATERAL (
-            SELECT array_agg(ctid) AS places, least(count(*), freed.free) AS count, count(key_rate) AS rated,
+            SELECT array_agg(ctid) AS row_refs, least(count(*), freed.free) AS count, count(key_rate) AS rated,
                 min(CASE WHEN key_strict THEN 1 ELSE key_limit END) AS lowest, max(key_limit) AS highest
             FROM (
                 SELECT ctid, coalesce(key_limit, 1) AS key_limit, key_strict, key_rate FROM windlass.jobs
@@ -342,7 +342,7 @@ BEGIN
         SELECT head.*, CASE WHEN rated = 0 AND held + count <= lowest THEN (
             SELECT count(*) FROM (
                 SELECT FROM windlass.jobs
-                WHERE ctid = ANY (places[:free]) AND queue || '' = head.queue AND concurrency_key || '' = head.key
+                WHERE ctid = ANY (row_refs[:free]) AND queue || '' = head.queue AND concurrency_key || '' = head.key
                 AND reason || '' = 'waits for its concurrency key' FOR UPDATE SKIP LOCKED
             ) AS locked
         ) = count ELSE false END AS passes
@@ -358,7 +358,7 @@ BEGIN
                 WHEN job.queue = ANY (ARRAY(SELECT name FROM windlass.queues WHERE name = ANY (of_queues) AND fair))
                 THEN coalesce(job.tenant, '')
             END
-        FROM (SELECT unnest(places[:count]) AS at, unnest(numbers[:count]) AS slot FROM next WHERE passes) AS one
+        FROM (SELECT unnest(row_refs[:count]) AS at, unnest(numbers[:count]) AS slot FROM next WHERE passes) AS one
         WHERE job.ctid = one.at
         RETURNING 1
     )

@@ -23,7 +23,7 @@ WITH start AS MATERIALIZED (
             WHEN job.concurrency_key IS NOT NULL AND job.key_slot IS NULL THEN job.run_at
             WHEN job.reason = 'rate limit of its key' THEN job.rank
             ELSE greatest(job.run_at, :now, (
-                SELECT watermark.rank FROM windlass.places AS watermark
+                SELECT watermark.rank FROM windlass.highest_watermarks AS watermark
                 WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority
             ))
         END, tenant_queue = (

@@ -80,6 +80,6 @@ async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wante
     }
     rows = await db.rows("change", values)
     # Add watermarks before these jobs are due: admission adds none.
-    await watermarks.make_places(db, [tuple(row[:2]) for row in rows if row[3] != Status.PENDING])
+    await watermarks.add_watermarks(db, [tuple(row[:2]) for row in rows if row[3] != Status.PENDING])
     # A job may have moved to another queue or priority with an old rank.
     await watermarks.lower(db, [tuple(row[:3]) for row in rows if row[3] == Status.PENDING])

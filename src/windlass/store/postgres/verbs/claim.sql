@@ -13,11 +13,11 @@ WITH leased AS MATERIALIZED (
 ), back AS MATERIALIZED (
     SELECT coalesce(sum(returns), 0)::bigint AS returns FROM windlass.watermarks WHERE queue = ANY(:queues::text[])
 ), asked AS MATERIALIZED (
-    SELECT quota.queue, quota.place, queue.limited OR queue.rated AS limited
-    FROM unnest(:queues::text[]) WITH ORDINALITY AS quota (queue, place)
+    SELECT quota.queue, quota.number, queue.limited OR queue.rated AS limited
+    FROM unnest(:queues::text[]) WITH ORDINALITY AS quota (queue, number)
     LEFT JOIN windlass.queues AS queue ON queue.name = quota.queue
     WHERE queue.name IS NULL OR NOT queue.paused OR queue.paused_until <= :now
-), place AS MATERIALIZED (
+), start AS MATERIALIZED (
     SELECT watermark.queue, watermark.sort_priority, coalesce(seen.rank, watermark.rank) AS rank,
         coalesce(seen.id, '00000000-0000-0000-0000-000000000000') AS id
     FROM asked AS quota JOIN windlass.watermarks AS watermark ON watermark.queue = quota.queue
@@ -27,18 +27,18 @@ WITH leased AS MATERIALIZED (
         ON seen.queue = watermark.queue AND seen.sort_priority = watermark.sort_priority AND seen.rank >= watermark.rank
         AND (SELECT returns FROM back) = :returns::bigint
     WHERE (SELECT holds FROM leased) AND NOT EXISTS (SELECT 1 FROM again)
-    AND NOT EXISTS (SELECT 1 FROM asked AS limited WHERE limited.limited AND limited.place <= quota.place)
-    ORDER BY quota.place, watermark.sort_priority
+    AND NOT EXISTS (SELECT 1 FROM asked AS limited WHERE limited.limited AND limited.number <= quota.number)
+    ORDER BY quota.number, watermark.sort_priority
 ), taken AS (
     -- By the row's ctid, which does not change because the row is locked, and for which there is only one plan.
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint, claimed_at = :now,
         started_at = NULL, reason = NULL
     WHERE ctid = ANY(ARRAY(
-        SELECT job.ctid FROM place CROSS JOIN LATERAL (
+        SELECT job.ctid FROM start CROSS JOIN LATERAL (
             SELECT pending.ctid FROM windlass.jobs AS pending
-            WHERE pending.queue = place.queue AND pending.sort_priority = place.sort_priority
-            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            WHERE pending.queue = start.queue AND pending.sort_priority = start.sort_priority
+            AND (pending.rank, pending.id) > (start.rank, start.id) AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
         ) AS job LIMIT :limit::integer

@@ -12,8 +12,8 @@ WITH leased AS MATERIALIZED (
 ), back AS MATERIALIZED (
     SELECT coalesce(sum(returns), 0)::bigint AS returns FROM windlass.watermarks WHERE queue = ANY(:queues::text[])
 ), asked AS MATERIALIZED (
-    SELECT quota.queue, quota.place, queue.limited OR queue.rated AS limited
-    FROM unnest(:queues::text[]) WITH ORDINALITY AS quota (queue, place)
+    SELECT quota.queue, quota.number, queue.limited OR queue.rated AS limited
+    FROM unnest(:queues::text[]) WITH ORDINALITY AS quota (queue, number)
     LEFT JOIN windlass.queues AS queue ON queue.name = quota.queue
     WHERE queue.name IS NULL OR NOT queue.paused OR queue.paused_until <= :now
 ), locked AS MATERIALIZED (
@@ -27,7 +27,7 @@ WITH leased AS MATERIALIZED (
     SELECT 1 FROM asked AS quota WHERE NOT :forced::boolean AND (SELECT holds FROM leased) AND NOT EXISTS (SELECT 1 FROM again)
     AND quota.queue NOT IN (SELECT queue FROM locked)
     AND EXISTS (SELECT 1 FROM windlass.claim_locks AS held WHERE held.queue = quota.queue AND held.bucket = 0) LIMIT 1
-), place AS MATERIALIZED (
+), start AS MATERIALIZED (
     SELECT watermark.queue, watermark.sort_priority,
         array_agg(coalesce(seen.rank, watermark.rank) ORDER BY watermark.bucket) AS ranks,
         array_agg(coalesce(seen.id, '00000000-0000-0000-0000-000000000000') ORDER BY watermark.bucket) AS ids,
@@ -43,16 +43,16 @@ WITH leased AS MATERIALIZED (
         AND seen.bucket IN (-1, watermark.bucket) AND seen.rank >= watermark.rank
         AND (SELECT returns FROM back) = :returns::bigint
     WHERE (SELECT holds FROM leased) AND NOT EXISTS (SELECT 1 FROM again) AND NOT EXISTS (SELECT 1 FROM busy)
-    AND NOT EXISTS (SELECT 1 FROM asked AS limited WHERE limited.limited AND limited.place <= quota.place)
-    GROUP BY quota.place, watermark.queue, watermark.sort_priority
-    ORDER BY quota.place, watermark.sort_priority
+    AND NOT EXISTS (SELECT 1 FROM asked AS limited WHERE limited.limited AND limited.number <= quota.number)
+    GROUP BY quota.number, watermark.queue, watermark.sort_priority
+    ORDER BY quota.number, watermark.sort_priority
 ), heads AS MATERIALIZED (
-    SELECT job.id FROM place CROSS JOIN LATERAL (
+    SELECT job.id FROM start CROSS JOIN LATERAL (
         SELECT head.id FROM (/*each*/(
             SELECT pending.id, pending.rank FROM windlass.jobs AS pending
-            WHERE pending.bucket = :bucket AND :bucket = ANY(place.open)
-            AND pending.queue = place.queue AND pending.sort_priority = place.sort_priority
-            AND (pending.rank, pending.id) > (place.ranks[:bucket + 1], place.ids[:bucket + 1])
+            WHERE pending.bucket = :bucket AND :bucket = ANY(start.open)
+            AND pending.queue = start.queue AND pending.sort_priority = start.sort_priority
+            AND (pending.rank, pending.id) > (start.ranks[:bucket + 1], start.ids[:bucket + 1])
             AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             ORDER BY pending.rank, pending.id LIMIT :window::integer
@@ -67,7 +67,7 @@ WITH leased AS MATERIALIZED (
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint, claimed_at = :now,
         started_at = NULL, reason = NULL
     WHERE id = ANY(CASE WHEN :careful::boolean THEN ARRAY(SELECT id FROM free) ELSE ARRAY(SELECT id FROM heads) END)
-    AND status = 'pending' AND queue || '' = ANY(ARRAY(SELECT queue FROM place))
+    AND status = 'pending' AND queue || '' = ANY(ARRAY(SELECT queue FROM start))
     RETURNING id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
         sort_priority, aged_by, rank, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow,
         timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick, bucket

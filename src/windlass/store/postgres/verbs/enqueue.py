@@ -86,7 +86,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     """Store any jobs; needs a transaction. An id is known if it is live, in history, or a tombstone."""
     if not jobs:
         return []
-    await _make_places(db, jobs)
+    await _add_watermarks(db, jobs)
     # Lock parents before any key is taken, because settlements too lock a job's row first, then its key.
     outside = parents_of(jobs).difference(job.id for job in jobs)
     known_parents = KnownParents(await lock_parents(db, outside) if outside else {})
@@ -96,7 +96,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     late = await _store_all(db, new, known_parents, hint)
     # Keys before dependencies and cancels: a dependent that is cancelled at once must free its key, and a replaced
     # job must not free the key that it has lost.
-    await hand_over(db, {place: id_ for place, id_ in conflicts.taken.items() if id_ not in late})
+    await hand_over(db, {ref: id_ for ref, id_ in conflicts.taken.items() if id_ not in late})
     await _give_up_keys(db, conflicts, claimed, late)
     await _add_dependencies(db, [job for job in new.dependents if job.id not in late], known_parents, hint)
     unmoved = late | {id_ for id_, why in conflicts.replaced.items() if why in set(map(replaced_by, late))}
@@ -168,10 +168,10 @@ async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hin
     return late
 
 
-async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
-    places = sorted({(job.queue, -job.priority) for job in jobs})
-    await add_missing(db, {name for name, _ in places})
-    await watermarks.make_places(db, places)
+async def _add_watermarks(db: Db, jobs: Sequence[NewJob]) -> None:
+    levels = sorted({(job.queue, -job.priority) for job in jobs})
+    await add_missing(db, {name for name, _ in levels})
+    await watermarks.add_watermarks(db, levels)
 
 
 async def _existing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
@@ -183,22 +183,22 @@ async def _existing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
 async def _key_conflicts(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
     """Resolve key conflicts; also returns the keys that were taken, some of which may have to be given up."""
     keyed = [job for job in jobs if job.idempotency_key is not None]
-    places = key_refs(keyed)
+    refs = key_refs(keyed)
     wanted: dict[KeyRef, JobId] = {}
     giving_way = set()
     for job in keyed:
-        place = places[job.queue, job.idempotency_key or ""]
-        wanted.setdefault(place, job.id)
+        ref = refs[job.queue, job.idempotency_key or ""]
+        wanted.setdefault(ref, job.id)
         if job.on_conflict is OnConflict.REPLACE:
-            giving_way.add(place)
+            giving_way.add(ref)
     held = await claim_keys(db, wanted, giving_way) if wanted else {}
-    return KeyConflicts(held, keyed), {place: id_ for place, id_ in wanted.items() if place not in held}
+    return KeyConflicts(held, keyed), {ref: id_ for ref, id_ in wanted.items() if ref not in held}
 
 
 async def _give_up_keys(db: Db, conflicts: KeyConflicts, claimed: Mapping[KeyRef, JobId], late: set[JobId]) -> None:
     """Free the keys that were taken for jobs that are not stored, because they existed or came twice in the call."""
-    given_up = {place: id_ for place, id_ in claimed.items() if place not in conflicts.taken}
-    given_up |= {place: id_ for place, id_ in conflicts.taken.items() if id_ in late}
+    given_up = {ref: id_ for ref, id_ in claimed.items() if ref not in conflicts.taken}
+    given_up |= {ref: id_ for ref, id_ in conflicts.taken.items() if id_ in late}
     if given_up:
         await give_up(db, given_up)
 

@@ -53,7 +53,7 @@ class KnownParents:
                 self._marked.add(job.id)
 
     async def complete(self, db: Db, links: Sequence[NewJob]) -> None:
-        """Also lock existing jobs that take the place of a new parent, because of its id or key."""
+        """Also lock existing jobs that replace a new parent, because of its id or key."""
         unknown = parents_of(links).difference(self.sources, (job.id for job in links))
         if unknown:
             self.sources |= await lock_parents(db, unknown)

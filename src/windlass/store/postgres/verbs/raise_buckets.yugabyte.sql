@@ -11,11 +11,11 @@ WITH part AS MATERIALIZED (
     ON CONFLICT (bucket) DO NOTHING
 ), lock AS (
     INSERT INTO windlass.claim_locks (queue, bucket)
-    SELECT DISTINCT place.queue, part.bucket FROM windlass.watermarks AS place CROSS JOIN part
-    WHERE place.bucket = 0 ORDER BY 1, 2
+    SELECT DISTINCT level.queue, part.bucket FROM windlass.watermarks AS level CROSS JOIN part
+    WHERE level.bucket = 0 ORDER BY 1, 2
     ON CONFLICT DO NOTHING
 )
 INSERT INTO windlass.watermarks (queue, sort_priority, bucket)
-SELECT place.queue, place.sort_priority, part.bucket FROM windlass.watermarks AS place CROSS JOIN part
-WHERE place.bucket = 0 ORDER BY 1, 2, 3
+SELECT level.queue, level.sort_priority, part.bucket FROM windlass.watermarks AS level CROSS JOIN part
+WHERE level.bucket = 0 ORDER BY 1, 2, 3
 ON CONFLICT DO NOTHING

@@ -79,7 +79,7 @@ class Access:
         return replies
 
     async def call_each(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-        """The same, but a failed call does not affect the others: its error is in the place of its reply."""
+        """The same, but a failed call does not affect the others: its error stands instead of its reply."""
         replies = await self._replies(name, requests)
         return {
             queue: self._translate(each) if isinstance(each, Exception) else each for queue, each in replies.items()

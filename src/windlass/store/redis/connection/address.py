@@ -116,12 +116,12 @@ def parse_address(url: str, shown: str) -> Address:
     replicas = options.pop("replicas", "0")
     if not (replicas.isdecimal() and int(replicas) <= MAX_REPLICAS):
         problems.append(f"{shown}: replicas is a number from 0 to {MAX_REPLICAS}, not {replicas!r}")
-    problems += [f"{shown}: {each}" for each in (*_wrong_options(parts.scheme, options), *_wrong_place(url))]
+    problems += [f"{shown}: {each}" for each in (*_wrong_options(parts.scheme, options), *_wrong_server(url))]
     if problems:
         raise ConfigError(problems)
     netloc = parts.netloc
-    place = f"unix://{netloc}{parts.path}" if parts.scheme == "unix" else f"{parts.scheme}://{netloc}{parts.path}"
-    dsn = place + (f"?{_written(options)}" if options else "")
+    base = f"unix://{netloc}{parts.path}" if parts.scheme == "unix" else f"{parts.scheme}://{netloc}{parts.path}"
+    dsn = base + (f"?{_written(options)}" if options else "")
     return Address(dsn, prefix, durability != "none", int(replicas))
 
 
@@ -138,7 +138,7 @@ def _wrong_options(scheme: str, options: dict[str, str]) -> list[str]:
     return problems
 
 
-def _wrong_place(url: str) -> list[str]:
+def _wrong_server(url: str) -> list[str]:
     parts = urlsplit(url)
     problems = ["a # in a name or password must be written %23"] if parts.fragment else []
     way = parts.path.strip("/").split("/")

@@ -113,14 +113,14 @@ class ClusterWire(RetryingWire):
     async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
         """Calls for one node are sent in one round trip."""
         replies: list[Any] = [None] * len(calls)
-        places: dict[Node, list[int]] = defaultdict(list)
+        indexes: dict[Node, list[int]] = defaultdict(list)
         for i, call in enumerate(calls):
             try:
-                places[await self._owner(call.keys[0], seconds)].append(i)
+                indexes[await self._owner(call.keys[0], seconds)].append(i)
             except DRIVER_ERRORS as error:
                 replies[i] = error  # other calls may be executed
-        trips = [self._send(node, [calls[i] for i in those], seconds) for node, those in places.items()]
-        for (node, those), found in zip(places.items(), await _all(trips), strict=True):
+        trips = [self._send(node, [calls[i] for i in those], seconds) for node, those in indexes.items()]
+        for (node, those), found in zip(indexes.items(), await _all(trips), strict=True):
             for i, answer in zip(those, found, strict=True):
                 replies[i] = await self._redirected(calls[i], answer, node, seconds)
         return replies

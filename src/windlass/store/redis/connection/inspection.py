@@ -37,8 +37,8 @@ def acl_rules(prefix: str = DEFAULT_PREFIX, *, sharded: bool = False) -> list[st
 
     `sharded` is for clusters of Redis 7 or later.
     """
-    places = ["resetkeys", f"~{prefix}:*", "resetchannels", f"&{prefix}:*"]
-    return [*places, "-@all", *(f"+{command}" for command in (*COMMANDS, *(SHARDED if sharded else ())))]
+    rules = ["resetkeys", f"~{prefix}:*", "resetchannels", f"&{prefix}:*"]
+    return [*rules, "-@all", *(f"+{command}" for command in (*COMMANDS, *(SHARDED if sharded else ())))]
 
 
 TRIED: dict[str, tuple[str, ...]] = {

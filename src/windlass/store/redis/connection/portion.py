@@ -29,10 +29,10 @@ def first_portion(
 ) -> Sequence[Item]:
     """The first items, for one call: at most `most` of them, with at most `most_text` bytes, but at least one."""
     some, text = items[:most], 0
-    for place, item in enumerate(some):
+    for index, item in enumerate(some):
         text += text_of(item)
-        if text > most_text and place:
-            return some[:place]
+        if text > most_text and index:
+            return some[:index]
     return some
 
 

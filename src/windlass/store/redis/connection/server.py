@@ -42,7 +42,7 @@ class JobLocations:
             while len(self._queues) > MAX_REMEMBERED:
                 self._queues.popitem(last=False)
 
-    def places(self, ids: Iterable[JobId]) -> dict[str, list[JobId]]:
+    def by_queue(self, ids: Iterable[JobId]) -> dict[str, list[JobId]]:
         """The ids whose queues are remembered, by queue."""
         found: dict[str, list[JobId]] = defaultdict(list)
         for id_ in ids:

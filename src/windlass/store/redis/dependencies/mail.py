@@ -18,7 +18,7 @@ from windlass.store.redis.connection.portion import by_queue, first_portion
 from windlass.store.redis.operator.read_records import read_anywhere
 
 MORE_TO_NOTIFY, MORE_TO_CHECK = 1, 2
-"""See `to_do` in parts/child_state.lua."""
+"""See `to_do` in parts/dependencies/child_state.lua."""
 _RESULT_AT = 9
 MAX_TRIES = 3
 """Max deliveries of a message whose child moves meanwhile."""
@@ -95,12 +95,12 @@ async def deliver_mail(access: Access, messages: Sequence[Message]) -> FollowUp:
 async def _readdressed(access: Access, messages: Sequence[Message]) -> list[Message]:
     """Messages with the children's current queues; without those whose children are dropped."""
     view = await read_anywhere(access, {each.child for each in messages})
-    places = {id_: seen.queue for id_, seen in view.jobs.items()}
+    queue_of = {id_: seen.queue for id_, seen in view.jobs.items()}
     moving = set(view.in_transit(each.child for each in messages))
     return [
-        msgspec.structs.replace(each, queue=places.get(each.child, each.queue))
+        msgspec.structs.replace(each, queue=queue_of.get(each.child, each.queue))
         for each in messages
-        if each.child in places or each.child in moving
+        if each.child in queue_of or each.child in moving
     ]
 
 

@@ -138,12 +138,12 @@ def _answer(child: WaitingChild, parent: JobId, answers: Answers) -> tuple[int, 
 async def _answers(access: Access, children: Sequence[WaitingChild]) -> Answers:
     """The states of all parents that any queue has."""
     view = await read_anywhere(access, {parent for child in children for parent in child.parents})
-    places = {id_: tomb.queue for id_, tomb in view.tombstones.items()}
-    places |= {id_: seen.queue for id_, seen in view.jobs.items()}
+    queue_of = {id_: tomb.queue for id_, tomb in view.tombstones.items()}
+    queue_of |= {id_: seen.queue for id_, seen in view.jobs.items()}
     wanted: dict[str, list[tuple[JobId, JobId, str]]] = defaultdict(list)
     for child in children:
         for parent in child.parents:
-            if (queue := places.get(parent)) is not None:
+            if (queue := queue_of.get(parent)) is not None:
                 wanted[queue].append((parent, child.id, "" if queue == child.queue else child.queue))
     return await _call_register(access, wanted)
 

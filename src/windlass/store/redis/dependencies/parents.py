@@ -18,7 +18,7 @@ from windlass.store.redis.verbs.large_batch import portions
 
 
 async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
-    """The jobs as they are stored, with existing jobs in place of conflicting parents. Raises InvalidOption."""
+    """The jobs as they are stored, with existing jobs instead of conflicting parents. Raises InvalidOption."""
     jobs = await _with_existing_parents(access, jobs)
     outside = await _outside_parents(access, jobs)
     without_results = await _queues_without_results(access, jobs, outside)
@@ -74,8 +74,8 @@ async def _queues_without_results(
     """Queues that keep no completed jobs, among those whose results are needed."""
     if not any(job.result_params for job in jobs):
         return set()
-    places = {job.id: job.queue for job in jobs} | {id_: source.queue for id_, source in outside.items()}
-    wanted = {places[parent] for job in jobs for _, parent in job.result_params if parent in places}
+    queue_of = {job.id: job.queue for job in jobs} | {id_: source.queue for id_, source in outside.items()}
+    wanted = {queue_of[parent] for job in jobs for _, parent in job.result_params if parent in queue_of}
     kept = await read_queues(access, await _existing(access, wanted))
     return {name for name, each in kept.items() if each.queue.rules.retention[Status.COMPLETED] == 0}
 

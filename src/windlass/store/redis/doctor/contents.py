@@ -54,11 +54,11 @@ async def check_counts(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
         )
     fine = not access.lost
     for name, wrong in (await access.call_queues("check_counts", dict.fromkeys(names, ((),)))).items():
-        for place, expected, found in wrong:
+        for index_name, expected, found in wrong:
             fine = False
             yield problem(
                 "contents",
-                f"queue {name!r}: {place.decode()} has {found:,} entries, and there should be {expected:,}",
+                f"queue {name!r}: {index_name.decode()} has {found:,} entries, and there should be {expected:,}",
                 "the coordinator repairs that within a minute or so; if not, please report it",
             )
     if fine:
@@ -71,10 +71,10 @@ async def check_jobs(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
     for queue in await access.queue_names():
         async for jobs, lost in _pages(partial(access.call, "audit_jobs", queue), ""):
             seen, wrong = seen + jobs, wrong + len(lost)
-            for id_, place in lost[:5]:
+            for id_, gone_from in lost[:5]:
                 yield problem(
                     "contents",
-                    f"job {id_.decode()} of queue {queue!r} is not in {place.decode()}, where it should be found",
+                    f"job {id_.decode()} of queue {queue!r} is not in {gone_from.decode()}, where it should be found",
                     "keys were changed by hand, or Windlass has a fault: please report it",
                 )
     if not wrong:

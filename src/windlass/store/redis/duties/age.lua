@@ -47,10 +47,10 @@ end
 local function lift_aged(heads)
   local next_one = stream(K.ready, heads, math.ceil(2 * left / #heads) + 1)
   for _ = 1, HEAD do
-    local place = left > 0 and next_one()
-    if not place or struct.unpack('>I8', place) > now - ageing then return end
+    local rest = left > 0 and next_one()
+    if not rest or struct.unpack('>I8', rest) > now - ageing then return end
     looked = looked + 1
-    local id = string.sub(place, 9)
+    local id = string.sub(rest, 9)
     local value = redis.call('HGET', K.jobs, id)
     local updated = value and string.byte(value) == PENDING and select(5, struct.unpack(HEAD_A, value))
     if updated and updated <= now - ageing then

@@ -1,8 +1,8 @@
 -- check_counts: compare the sizes of indexes with the counters. Reply: {index, expected, found} of each that differs.
 --! effect: reads
 local wrong = {}
-local function check(place, expected, found)
-  if expected ~= found then wrong[#wrong + 1] = {place, expected, found} end
+local function check(name, expected, found)
+  if expected ~= found then wrong[#wrong + 1] = {name, expected, found} end
 end
 
 local function counted(letters)

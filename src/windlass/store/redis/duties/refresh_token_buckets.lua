@@ -5,7 +5,7 @@
 --! uses: record, indexes, token_buckets
 local SET_BACK = 10000000  -- as in core/flow/rate.py: after a smaller step back nothing is done
 local TOKEN_BUCKETS, MAX_SHIFTED = 200, 250
-local SHIFTING = '>i8i8'  -- the old and the new moment of the token bucket; the last place follows
+local SHIFTING = '>i8i8'  -- the old and the new moment of the token bucket; the last member follows
 local DIGEST_SIZE = 32
 local now = now_micros()
 local at_limit = false  -- whether this call has shifted as many jobs as it may
@@ -23,10 +23,10 @@ local function shift_run_at(member, old, new)
   redis.call('ZADD', K.due, r.run_at, id)
 end
 
--- Shift some jobs that are throttled by a key, after a place (the key itself: from the first); the rest is left to
+-- Shift some jobs that are throttled by a key, after a member (the key itself: from the first); the rest is left to
 -- the next call. The token bucket was dated `old`, and is `new` now.
-local function shift_some(place, old, new)
-  local members = redis.call('ZRANGEBYLEX', K.throttled, '(' .. place, '(' .. string.sub(place, 1, DIGEST_SIZE) .. '\255\255\255', 'LIMIT',
+local function shift_some(after, old, new)
+  local members = redis.call('ZRANGEBYLEX', K.throttled, '(' .. after, '(' .. string.sub(after, 1, DIGEST_SIZE) .. '\255\255\255', 'LIMIT',
     0, MAX_SHIFTED)
   for _, member in ipairs(members) do shift_run_at(member, old, new) end
   at_limit = #members == MAX_SHIFTED

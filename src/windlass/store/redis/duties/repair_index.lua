@@ -3,8 +3,8 @@
 --! effect: writes
 --! uses: record, index_entries, claims
 --! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, key_slots, parked, held
-local place, from = request[1], request[2]
-local STEP = place == 'held' and 2 or 100  -- a claim has some hundreds of jobs
+local index, from = request[1], request[2]
+local STEP = index == 'held' and 2 or 100  -- a claim has some hundreds of jobs
 
 -- Recount the running jobs of a claim; without any, remove the claim. Returns whether it stays.
 local function recount_claim(member)
@@ -20,21 +20,21 @@ local function recount_claim(member)
 end
 
 local function stays(member)
-  if place == 'held' then return recount_claim(member) end
+  if index == 'held' then return recount_claim(member) end
   local id = string.sub(member, -36)
   local value = redis.call('HGET', K.jobs, id)
   if not value then return false end
   local r = readable(value)
   for _, entry in ipairs(r and index_entries(id, r) or {}) do
-    if entry[1] == place and entry[3] == member then return true end
+    if entry[1] == index and entry[3] == member then return true end
   end
   return not r
 end
 
-local members, gone = redis.call('ZRANGE', K[place], from, from + STEP - 1), 0
+local members, gone = redis.call('ZRANGE', K[index], from, from + STEP - 1), 0
 for _, member in ipairs(members) do
   if not stays(member) then
-    redis.call('ZREM', K[place], member)
+    redis.call('ZREM', K[index], member)
     gone = gone + 1
   end
 end

@@ -128,10 +128,10 @@ async def age(access: Access, limit: int, rounds: QueueRotation) -> int:
         troubles += unreached
         for queue in set(asked) - replies.keys():
             del going[queue]
-        for queue, (moved, *place) in replies.items():
+        for queue, (moved, *position) in replies.items():
             aged += moved
-            if place:
-                going[queue] = (place[0], place[1])
+            if position:
+                going[queue] = (position[0], position[1])
             else:
                 del going[queue]
     troubles.raise_first()

@@ -68,7 +68,7 @@ class Repairs:
 
 
 IDLE = 5 * SECOND
-"""As in parts/staged_batch.lua: a committed batch without progress for this long is taken over."""
+"""As in parts/enqueue/staged_batch.lua: a committed batch without progress for this long is taken over."""
 ABANDONED = 600 * SECOND
 """An uncommitted batch of this age is abandoned, and dropped."""
 

@@ -68,7 +68,7 @@ async def resign(access: Access, candidate: str) -> None:
 
 MAX_RUNNERS = 1000
 _WORKER_AT = struct.calcsize(">qqB")
-"""A lease is when it ends, its length, how many graces it had, and then its worker: see parts/lease_activity.lua."""
+"""A lease is its end, its length, its number of graces, and its worker: see parts/liveness/lease_activity.lua."""
 
 
 async def worker_of(access: Access, runner: str) -> str | None:
@@ -119,7 +119,7 @@ async def held_by_runner(access: Access, queues: Iterable[str]) -> Counter[str]:
     found: Counter[str] = Counter()
     after = dict.fromkeys(queues, ("", 0))
     while after:
-        replies = await access.call_queues("held_counts", {queue: (place,) for queue, place in after.items()})
+        replies = await access.call_queues("held_counts", {queue: (last,) for queue, last in after.items()})
         for _, _, *pairs in replies.values():
             for runner, jobs in zip(pairs[::2], pairs[1::2], strict=True):
                 found[runner.decode()] += jobs

@@ -159,12 +159,12 @@ local others = ended_wanted and not must_unpack and string.find(letters, 'c', 1,
 -- For each id its record; true: it matches; false: it does not.
 local function looked_up(ids)
   if not by_end then return redis.call('HMGET', K.jobs, unpack(ids)) end
-  local found, to_read, places = redis.call('ZMSCORE', K.drop_times, unpack(ids)), {}, {}
+  local found, to_read, read_at = redis.call('ZMSCORE', K.drop_times, unpack(ids)), {}, {}
   for i, id in ipairs(ids) do
     found[i] = (found[i] ~= false) == ended_wanted and not (others and others[id])
-    if found[i] and not others then to_read[#to_read + 1], places[#to_read + 1] = id, i end
+    if found[i] and not others then to_read[#to_read + 1], read_at[#to_read + 1] = id, i end
   end
-  for n, value in ipairs(#to_read > 0 and redis.call('HMGET', K.jobs, unpack(to_read)) or {}) do found[places[n]] = value end
+  for n, value in ipairs(#to_read > 0 and redis.call('HMGET', K.jobs, unpack(to_read)) or {}) do found[read_at[n]] = value end
   return found
 end
 

@@ -25,7 +25,7 @@ from windlass.store.redis.records.record import NO_KEY_SLOT, STATUS, Flag, Lette
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 
 _ANY = -1
-"""In place of a version: drop the job at any version."""
+"""Instead of a version: drop the job at any version."""
 
 
 async def cancel(
@@ -130,8 +130,8 @@ async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_
     """Drop finished jobs; a live one must be cancelled first. Of a repeated id the first is answered as deleted."""
     if versions:
         return await _delete_unchanged(access, ids, versions)
-    places = access.server.job_locations.places(ids)
-    found = await _drop(access, {queue: [(id_, _ANY) for id_ in some] for queue, some in places.items()})
+    by_queue = access.server.job_locations.by_queue(ids)
+    found = await _drop(access, {queue: [(id_, _ANY) for id_ in some] for queue, some in by_queue.items()})
     if missing := [(id_, _ANY) for id_ in dict.fromkeys(ids) if id_ not in found]:
         found |= await _drop(access, dict.fromkeys(await access.queue_names(), missing))
     return [_dropped(found, id_) for id_ in ids]

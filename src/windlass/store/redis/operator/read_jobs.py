@@ -43,9 +43,9 @@ async def find(access: Access, ids: Iterable[JobId]) -> dict[JobId, FoundJob]:
     return found
 
 
-async def jobs_at(access: Access, places: Mapping[JobId, str]) -> dict[JobId, Job]:
+async def jobs_at(access: Access, queue_of: Mapping[JobId, str]) -> dict[JobId, Job]:
     """Jobs whose queues are known; one that was dropped or moved meanwhile is left out."""
-    ids_of = by_queue(places, places.__getitem__)
+    ids_of = by_queue(queue_of, queue_of.__getitem__)
     return await jobs_of(access, (await read_records(access, ids_of, notes=True)).jobs)
 
 

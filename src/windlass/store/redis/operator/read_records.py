@@ -13,7 +13,7 @@ from windlass.store.redis.operator.move import finish_moves
 from windlass.store.redis.records.record import Record, unpack
 
 MOVED = ">"
-"""In the place of the attempt: the job was moved to another queue."""
+"""Instead of the attempt: the job was moved to another queue."""
 
 
 class FoundJob(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ MAX_READS = 5
 async def read_anywhere(access: Access, ids: Iterable[JobId], *, notes: bool = False) -> JobView:
     """An id does not contain its queue: jobs that are not where they were last seen are read in all queues."""
     wanted = list(ids)
-    view = await read_records(access, access.server.job_locations.places(wanted), notes=notes)
+    view = await read_records(access, access.server.job_locations.by_queue(wanted), notes=notes)
     if missing := [id_ for id_ in wanted if id_ not in view.jobs]:
         everywhere = await _read_everywhere(access, missing, notes=notes)
         view = msgspec.structs.replace(everywhere, jobs=everywhere.jobs | view.jobs)

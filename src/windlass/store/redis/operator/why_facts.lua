@@ -8,21 +8,21 @@
 local id, sort_priority, rank, key, order, waiting_rank, tenant_queue, max_tenants, max_named = unpack(request, 1, 9)
 local MAX_READ, LAST = 500, string.rep('\255', 11)
 local level = struct.pack('>I2', sort_priority + LEVEL)
-local place = struct.pack('>I8', rank) .. id
+local rest = struct.pack('>I8', rank) .. id
 
 -- The size of a range; counting does not read the members.
 local function between(key, from, to) return redis.call('ZLEXCOUNT', key, '[' .. from, '(' .. to) end
 
-local sooner, before, tenant_place, beside = 0, 0, 0, 0
+local sooner, before, tenant_before, beside = 0, 0, 0, 0
 for _, number in ipairs(pending_types()) do
   local type = struct.pack('>I4', number)
   sooner = sooner + between(K.ready, type, type .. level)
-  before = before + between(K.ready, type .. level, type .. level .. place)
+  before = before + between(K.ready, type .. level, type .. level .. rest)
   if tenant_queue then
     local head = level .. tenant_queue .. '\0' .. type
-    tenant_place = tenant_place + between(K.tenant_queues, head, head .. place)
+    tenant_before = tenant_before + between(K.tenant_queues, head, head .. rest)
     beside = beside + between(K.ready, type .. level, type .. level .. LAST)
-      - between(K.ready, type .. level .. place, type .. level .. place .. '\0')
+      - between(K.ready, type .. level .. rest, type .. level .. rest .. '\0')
   end
 end
 
@@ -66,15 +66,15 @@ local function key_slot_holders()
   return found
 end
 
-local waiting_place, key_slots, holders = 0, 0, {}
+local key_before, key_slots, holders = 0, 0, {}
 if order then
-  waiting_place = between(K.waiting_for_key, key, key .. struct.pack('>I2I8', order + LEVEL, waiting_rank) .. id)
+  key_before = between(K.waiting_for_key, key, key .. struct.pack('>I2I8', order + LEVEL, waiting_rank) .. id)
   key_slots = between(K.key_slots, key, key .. LAST)
   holders = key_slot_holders()
 end
 local running = tonumber(redis.call('HGET', K.counts, string.char(RUNNING)) or 0)
 return {
-  {sooner, before, tenant_place, beside, waiting_place, running, key_slots},
+  {sooner, before, tenant_before, beside, key_before, running, key_slots},
   tenant_queue and waiting_tenants() or {},
   longest_running(),
   holders,

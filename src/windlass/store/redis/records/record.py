@@ -1,4 +1,4 @@
-"""The packed record of a job: fields that scripts change are at fixed places, the rest they copy unread.
+"""The packed record of a job: fields that scripts change are at fixed offsets, the rest they copy unread.
 
     head A | runner | head B | head C | fields | length of payload | payload | length | parent results | result
 
@@ -28,7 +28,7 @@ A = struct.Struct(">BIIIqqqB")
 B = struct.Struct(">IIiqqqqHI")
 C = struct.Struct(">HqhHHIHII")
 _LENGTH = struct.Struct(">I")
-NO_KEY_SLOT = -1  # in the place of a key slot
+NO_KEY_SLOT = -1  # instead of a key slot
 
 
 class Letter:
@@ -114,7 +114,7 @@ class Flag(IntFlag):
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
-    """Values that are set once, at the enqueue. Scripts read some of them by number, from 1: see parts/record.lua."""
+    """Values that are set once, at the enqueue. Scripts read some by number, from 1: see parts/records/record.lua."""
 
     type: str
     tenant: str | None = None
@@ -123,7 +123,7 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
     window: Micros | None = None
     concurrency_key: str | None = None
     concurrency_digest: str | None = None
-    """The digest of the concurrency key, of fixed length, so that it can prefix a place."""
+    """The digest of the concurrency key, of fixed length, so that it can prefix a member."""
     key_limit: int | None = None
     key_strict: bool | None = None
     key_rate: tuple[int, Micros, int] | None = None

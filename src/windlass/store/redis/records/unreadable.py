@@ -10,7 +10,7 @@ import msgspec
 
 Kind = TypeVar("Kind", bound=msgspec.Struct)
 UNREADABLE = "unreadable"
-"""In place of a required text."""
+"""Instead of a required text."""
 
 _INTEGERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
 _LENGTHS = {0xD9: 1, 0xDA: 2, 0xDB: 4, 0xC4: 1, 0xC5: 2, 0xC6: 4}

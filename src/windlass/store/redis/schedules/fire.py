@@ -52,7 +52,7 @@ class TickPart(NamedTuple):
     due: PlannedTicks
     begin: int
     """How many of its ticks come before these."""
-    places: list[int]
+    indexes: list[int]
     """The positions of their jobs in the portion."""
 
 
@@ -95,10 +95,10 @@ def _portions(due: Sequence[PlannedTicks]) -> Iterator[tuple[Sequence[NewJob], l
     at = 0
     for portion in portions(jobs, shared_of):
         parts: list[TickPart] = []
-        for place, (each, number) in enumerate(owners[at : at + len(portion)]):
+        for index, (each, number) in enumerate(owners[at : at + len(portion)]):
             if not parts or parts[-1].due is not each:
                 parts.append(TickPart(each, number, []))
-            parts[-1].places.append(place)
+            parts[-1].indexes.append(index)
         yield portion, parts
         at += len(portion)
 
@@ -106,12 +106,12 @@ def _portions(due: Sequence[PlannedTicks]) -> Iterator[tuple[Sequence[NewJob], l
 def _request(jobs: Sequence[NewJob], parts: Sequence[TickPart], elsewhere: set[JobId]) -> tuple[Any, ...]:
     """The request of fire_ticks.lua, and its blobs."""
     batch = to_batch(jobs)
-    where = {place: (k, i) for k, places in enumerate(batch.kinds, 1) for i, place in enumerate(places, 1)}
+    where = {index: (k, i) for k, indexes in enumerate(batch.kinds, 1) for i, index in enumerate(indexes, 1)}
     entries = [
-        (part.due.firing.name, part.due.number, part.begin, [n for place in part.places for n in where[place]])
+        (part.due.firing.name, part.due.number, part.begin, [n for index in part.indexes for n in where[index]])
         for part in parts
     ]
-    known = [n for place, job in enumerate(jobs) if job.id in elsewhere for n in where[place]]
+    known = [n for index, job in enumerate(jobs) if job.id in elsewhere for n in where[index]]
     asked = min(part.due.asked for part in parts)
     return ((*batch.request, asked, entries, known), *batch.blobs)
 
@@ -183,9 +183,9 @@ async def _plan(access: Access, firings: Sequence[Firing]) -> tuple[list[Planned
     reply = await access.call_global("plan_ticks", [(each.name,) for each in firings], *blobs)
     now, furthest, number, *rows = reply
     due, others = [], []
-    for place, (firing, state, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
+    for index, (firing, state, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
         if state is not None and before is None:
-            due.append(PlannedTicks(number + place, firing, schedule_from(firing.name, state), now, furthest))
+            due.append(PlannedTicks(number + index, firing, schedule_from(firing.name, state), now, furthest))
         elif state is not None:
             others.append(firing.name)
     _, found = await read_by_name(access, others)

@@ -28,10 +28,10 @@ for e, entry in ipairs(entries) do names[e] = entry[1] end
 local closed = redis.call('HGET', K.queue, 'closed') == '1'
 for e, kept in ipairs(redis.call('HMGET', K.fired_ticks, unpack(names))) do
   local entry = entries[e]
-  local places = entry[4]
+  local indexes = entry[4]
   marks[e] = marks_of(entry, kept)
-  for at = 1, #places, 2 do
-    local k, i = places[at], places[at + 1]
+  for at = 1, #indexes, 2 do
+    local k, i = indexes[at], indexes[at + 1]
     local seen_to = not marks[e] or entry[3] + (at + 1) / 2 <= #marks[e]
     if seen_to or closed and not known[k][i] then known[k][i] = PASSED end
   end
@@ -51,8 +51,8 @@ local answer, written = {}, {}
 for e, entry in ipairs(entries) do
   answer[e] = ''
   if marks[e] then
-    local places, all = entry[4], {marks[e]}
-    for at = 2 * (#marks[e] - entry[3]) + 1, #places, 2 do all[#all + 1] = mark_of(places[at], places[at + 1]) end
+    local indexes, all = entry[4], {marks[e]}
+    for at = 2 * (#marks[e] - entry[3]) + 1, #indexes, 2 do all[#all + 1] = mark_of(indexes[at], indexes[at + 1]) end
     answer[e] = table.concat(all)
     written[#written + 1] = entry[1]
     written[#written + 1] = struct.pack('>I8', entry[2]) .. answer[e]

@@ -15,7 +15,7 @@ from windlass.store.schedules import DueSchedules, schedule_values, to_schedule
 _STAMP = struct.Struct(">Q")
 _STATE = struct.Struct(">qqqqqqB")
 """Revision, next tick, when it was made, last tick, missed, skipped, paused; its last job comes behind. See
-parts/schedule_state.lua."""
+parts/global/schedule_state.lua."""
 _DECIDED = struct.Struct(">qqq")
 """The first fields of a state."""
 _NEVER = -1

@@ -155,11 +155,11 @@ async def _set(access: Access, wanted: Mapping[str, Written]) -> set[str]:
 
 def _portions(wanted: Sequence[Written]) -> Iterator[Sequence[Written]]:
     start, text = 0, 0
-    for place, (_, _, settings) in enumerate(wanted):
+    for index, (_, _, settings) in enumerate(wanted):
         text += len(settings)
-        if place > start and (place - start == MAX_WRITTEN or text > MAX_TEXT):
-            yield wanted[start:place]
-            start, text = place, len(settings)
+        if index > start and (index - start == MAX_WRITTEN or text > MAX_TEXT):
+            yield wanted[start:index]
+            start, text = index, len(settings)
     if wanted:
         yield wanted[start:]
 

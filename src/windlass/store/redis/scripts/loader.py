@@ -1,7 +1,7 @@
 """Lua scripts: the text of a verb behind the parts that it uses, called by its digest.
 
-A script is in the folder of the module that calls it; parts that several share are in scripts/parts. Each file has a
-header, lines that begin with `--!`; a mistake in it is an error with file and line:
+A script is in the folder of the module that calls it; parts that several share are in the folders of scripts/parts.
+Each file has a header, lines that begin with `--!`; a mistake in it is an error with file and line:
 
     -- claim: assign pending jobs of this queue to a runner.
     --! effect: writes          reads; writes, also at the server's memory limit; grows: stores jobs, refused near it
@@ -98,18 +98,17 @@ def script_names() -> list[str]:
 def lua_texts() -> dict[str, str]:
     """Every Lua file by name, parts as `parts/name`. All are read now, since later no file descriptor may be free."""
     texts: dict[str, str] = {}
-    for name, file in _lua_files(files("windlass.store.redis")):
+    for name, file in _lua_files(files("windlass.store.redis"), ""):
         if name in texts:
             raise ScriptError(f"{name}.lua: there are two files of this name")
         texts[name] = file.read_text()
     return texts
 
 
-def _lua_files(folder: Traversable) -> Iterator[tuple[str, Traversable]]:
-    prefix = _PARTS if folder.name == "parts" else ""
+def _lua_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:
     for each in folder.iterdir():
         if each.is_dir():
-            yield from _lua_files(each)
+            yield from _lua_files(each, _PARTS if each.name == "parts" else prefix)
         elif each.name.endswith(".lua"):
             yield prefix + each.name.removesuffix(".lua"), each
 
@@ -126,17 +125,17 @@ def parse_header(path: str, text: str) -> Header:
     return msgspec.convert(declared, Header)
 
 
-def _value(place: str, word: str, rest: str) -> str | tuple[str, ...]:
+def _value(where: str, word: str, rest: str) -> str | tuple[str, ...]:
     if word in _CHOICES:
         if rest not in _CHOICES[word]:
-            raise ScriptError(f"{place}: {word} is {' or '.join(_CHOICES[word])}, not {rest!r}")
+            raise ScriptError(f"{where}: {word} is {' or '.join(_CHOICES[word])}, not {rest!r}")
         return rest
     if word not in Header.__struct_fields__:
-        raise ScriptError(f"{place}: unknown word {word!r}; there are {', '.join(Header.__struct_fields__)}")
+        raise ScriptError(f"{where}: unknown word {word!r}; there are {', '.join(Header.__struct_fields__)}")
     names = tuple(rest.replace(",", " ").split())
     for name in names:
         if word == "uses" and _PARTS + name not in lua_texts():
-            raise ScriptError(f"{place}: no such part: {name}")
+            raise ScriptError(f"{where}: no such part: {name}")
     return names
 
 

@@ -109,7 +109,7 @@ class Subscriptions:
             await subscriber.listen()
         except (*DRIVER_ERRORS, TimeoutError) as error:
             del self._subscribers[dsn]
-            lost = [queue for queue, place in self._servers.items() if place == dsn]
+            lost = [queue for queue, server in self._servers.items() if server == dsn]
             for queue in lost:
                 del self._servers[queue]
             self._note_loss(lost, error)

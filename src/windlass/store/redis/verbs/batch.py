@@ -1,8 +1,8 @@
 """New jobs as scripts take them: similar jobs are one kind, whose shared fields are sent once.
 
-A batch is a list of kinds and an order. A kind is what `_kind` returns; parts/enqueue_check.lua and
-parts/store_jobs.lua read it by number. Jobs with keys or parents, and those of schedules, have a blob of fields
-each; others share one.
+A batch is a list of kinds and an order. A kind is what `_kind` returns; parts/enqueue/enqueue_check.lua and
+parts/enqueue/store_jobs.lua read it by number. Jobs with keys or parents, and those of schedules, have a blob of
+fields each; others share one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ _timeless = attrgetter(
 )
 """The same, for jobs that may each have their own time."""
 MUST_CHECK, MUST_NOTIFY = 0, 1
-"""In place of a kind in a reply."""
+"""Instead of a kind in a reply."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
 
 
@@ -48,7 +48,7 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
 
     jobs: Sequence[NewJob]
     kinds: list[list[int]]
-    """The places of similar jobs, kind by kind."""
+    """The indexes of similar jobs, kind by kind."""
     request: Any
     blobs: list[bytes]
     plain: bool
@@ -62,7 +62,7 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
             return answers
         for kind, number, holder in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
             if kind:
-                answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
+                answers[self._index(kind, number)] = Enqueued(holder.decode(), existing=True)
         return answers
 
     def ids_to_register(self, reply: Sequence[Any]) -> list[JobId]:
@@ -82,11 +82,11 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
             raise ParentKeyTaken
         if reply[0] == CONFLICT:
             _, kind, number, holder = reply
-            key = self.jobs[self._place(kind, number)].idempotency_key
+            key = self.jobs[self._index(kind, number)].idempotency_key
             assert key is not None
             raise KeyConflict(key, holder.decode())
 
-    def _place(self, kind: int, number: int) -> int:
+    def _index(self, kind: int, number: int) -> int:
         return self.kinds[kind - 1][number - 1]
 
 
@@ -100,8 +100,8 @@ def to_batch(jobs: Sequence[NewJob]) -> EnqueueBatch:
     kinds = _kinds(jobs, parents)
     request: list[Any] = []
     blobs: list[bytes] = []
-    for places in kinds:
-        alike = [jobs[place] for place in places]
+    for indexes in kinds:
+        alike = [jobs[index] for index in indexes]
         first = alike[0]
         flags = _parent_flags(first, parents)
         own = bool(flags & Flag.ONLY_DEPENDENT) or _has_own_fields(first) or _is_linked(first, parents)
@@ -150,8 +150,8 @@ def _kinds(jobs: Sequence[NewJob], parents: Mapping[JobId, JobId | None]) -> lis
     if len(jobs) == 1:
         return [[0]]
     found: dict[Any, list[int]] = {}
-    last, places = None, []
-    for place, job in enumerate(jobs):
+    last, indexes = None, []
+    for index, job in enumerate(jobs):
         shared = (_timeless(job), job.run_at is None) if may_have_own_time(job) else shared_of(job)
         kind: Any = (shared, job.idempotency_key is None, job.concurrency_key is None, job.schedule is None)
         if parents:
@@ -159,20 +159,20 @@ def _kinds(jobs: Sequence[NewJob], parents: Mapping[JobId, JobId | None]) -> lis
             parent = bool(job.parent) if job.parents else job.parent
             kind = (alike, *kind[1:], flags_of(job), parent, _parent_flags(job, parents))
         if kind != last:  # usually all are similar: comparing is cheaper than hashing
-            places = found.setdefault(kind, [])
+            indexes = found.setdefault(kind, [])
             last = kind
-        places.append(place)
+        indexes.append(index)
     return list(found.values())
 
 
 def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] | None:
     """Kind and number of jobs that may conflict with each other: they have a key, or their ids repeat."""
     twice = len(jobs) > 1 and len({job.id for job in jobs}) < len(jobs)
-    if not twice and all(jobs[places[0]].idempotency_key is None for places in kinds):
+    if not twice and all(jobs[indexes[0]].idempotency_key is None for indexes in kinds):
         return None
-    where = {place: (k, i) for k, places in enumerate(kinds, 1) for i, place in enumerate(places, 1)}
-    meeting = (place for place, job in enumerate(jobs) if twice or job.idempotency_key is not None)
-    return [number for place in meeting for number in where[place]]
+    where = {index: (k, i) for k, indexes in enumerate(kinds, 1) for i, index in enumerate(indexes, 1)}
+    meeting = (index for index, job in enumerate(jobs) if twice or job.idempotency_key is not None)
+    return [number for index in meeting for number in where[index]]
 
 
 def _kind(alike: Sequence[NewJob], blob: int, own: bool, parent_flags: int) -> tuple[Any, ...]:
@@ -256,7 +256,7 @@ def fields_of(job: NewJob, dependent: JobId | None = None) -> Fields:
 
 
 def concurrency_digest(key: str) -> str:
-    """The digest of a concurrency key, of fixed length, so that it can prefix a place."""
+    """The digest of a concurrency key, of fixed length, so that it can prefix a member."""
     return blake2b(key.encode(), digest_size=16).hexdigest()
 
 

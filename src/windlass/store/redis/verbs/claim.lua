@@ -10,32 +10,32 @@ local LIMITED = 'limited'
 local UNUSUAL = RATED + HAS_DETAILS
 local PORTION, MAX_TEXT, FEW_TYPES = 25, 1000000, 4
 
-local function places_of(head, max_count)
+local function members_of(head, max_count)
   return redis.call('ZRANGEBYLEX', K.ready, '[' .. head, '(' .. head .. RANGE_END, 'LIMIT', 0, max_count)
 end
 
--- The next places if they are all of one type, else nil. That is common even where several types wait: a group is
+-- The next members if they are all of one type, else nil. That is common even where several types wait: a group is
 -- behind its members, which have another type.
-local function places_of_one_type(heads, max_count)
+local function members_of_one_type(heads, max_count)
   local first, first_rest, second_rest
   for _, head in ipairs(heads) do
-    local place = places_of(head, 1)[1]
-    local rest = place and string.sub(place, #head + 1)
+    local member = members_of(head, 1)[1]
+    local rest = member and string.sub(member, #head + 1)
     if rest and (not first or comes_before(rest, first_rest)) then
       first, first_rest, second_rest = head, rest, first_rest
     elseif rest and (not second_rest or comes_before(rest, second_rest)) then
       second_rest = rest
     end
   end
-  local places = first and places_of(first, max_count) or {}
-  if second_rest and (#places < max_count or comes_before(second_rest, string.sub(places[max_count], #first + 1))) then return nil end
-  return places
+  local members = first and members_of(first, max_count) or {}
+  if second_rest and (#members < max_count or comes_before(second_rest, string.sub(members[max_count], #first + 1))) then return nil end
+  return members
 end
 
--- The places of the next jobs. Usually they are of a single type, and need no merging.
-local function next_places(heads, max_count)
-  if #heads == 1 then return places_of(heads[1], max_count) end
-  local of_one_type = #heads <= FEW_TYPES and places_of_one_type(heads, max_count)
+-- The members of the next jobs. Usually they are of a single type, and need no merging.
+local function next_members(heads, max_count)
+  if #heads == 1 then return members_of(heads[1], max_count) end
+  local of_one_type = #heads <= FEW_TYPES and members_of_one_type(heads, max_count)
   if of_one_type then return of_one_type end
   local members, next_one = {}, stream(K.ready, heads, portion_of(max_count, #heads))
   for i = 1, max_count do
@@ -90,7 +90,7 @@ local heads = ready_heads(types)
 if #heads == 0 then return {} end
 local expires = redis.call('ZRANGE', K.expiring, 0, 0, 'WITHSCORES')[2]
 if expires and tonumber(expires) <= now then return LIMITED end
-local members = next_places(heads, limit)
+local members = next_members(heads, limit)
 if #members == 0 then return members end
 local taken, detailed = taken_of(members, runner, claim, now)
 if not taken then return LIMITED end

@@ -63,7 +63,7 @@ end
 
 -- Release the dependents of a job with its result, or leave many of them to `notify_dependents`. Returns its flags,
 -- without those of dependents if none is left. Head B begins at `at`.
-local near, last  -- dependents of a portion of the jobs, and the place of its last job
+local near, last  -- dependents of a portion of the jobs, and the number of its last job
 local function pass_result(i, value, at, flags)
   local count, id = 1, ids[i]
   if has(flags, ONLY_DEPENDENT) then
@@ -125,6 +125,41 @@ local function finish_unusual(i, value)
   replace_record(id, before, r, now, dirty_keys)
 end
 
+-- Complete a job, if it is running the attempt that succeeded.
+local function complete_one(i, value)
+  local letter, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
+  if letter ~= RUNNING or attempt ~= attempts[i] then return end
+  answer[i], seen[ids[i]] = 1, true
+  local at = A_SIZE + length + 1
+  local flags = struct.unpack('>I4', value, at)
+  local rare = bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY + HAS_DEPENDENTS)
+  local is_plain = rare % HAS_DEPENDENTS == 0 and (keep > 0 or rare == 0 and bit.band(flags, HAS_MORE) == 0)
+  weight = weight + (is_plain and 1 or HEAVY) + math.floor(#value / TEXT)
+  if bit.band(rare, UNUSUAL) ~= 0 then
+    if rare >= HAS_DEPENDENTS then work.details = true end
+    return finish_unusual(i, value)
+  end
+  local runner, rest = string.sub(value, A_SIZE + 1, at - 1), nil
+  local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
+  count_claim(runner, claim)
+  if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then
+    rest = without_key_slot(i, value, at, kept_flags)
+    is_plain = rest ~= nil
+  end
+  if not is_plain then return add(i, finish_keyed(i, value, kept_flags)) end
+  if keep == 0 then return drop_plain(i) end
+  if starts[i] >= 0 then started = claimed + starts[i] end
+  local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
+  -- For most jobs only the head changes, and the flags if it had dependents or a key slot.
+  if rest then
+    add(i, head .. runner .. rest .. results[i])
+  elseif kept_flags ~= flags then
+    add(i, head .. runner .. struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) .. results[i])
+  else
+    add(i, head .. string.sub(value, A_SIZE + 1) .. results[i])
+  end
+end
+
 for i, id in ipairs(ids) do
   local at = (i - 1) % PORTION
   if at == 0 and weight < MAX_WEIGHT then
@@ -134,46 +169,7 @@ for i, id in ipairs(ids) do
   end
   local value = values[at + 1]
   answer[i] = weight < MAX_WEIGHT and 0 or -1
-  if value and not seen[id] and weight < MAX_WEIGHT then  -- a repeated id is completed once
-    local letter, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
-    if letter == RUNNING and attempt == attempts[i] then
-      answer[i], seen[id] = 1, true
-      local at = A_SIZE + length + 1
-      local flags = struct.unpack('>I4', value, at)
-      local rare = bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY + HAS_DEPENDENTS)
-      local is_plain = rare % HAS_DEPENDENTS == 0 and (keep > 0 or rare == 0 and bit.band(flags, HAS_MORE) == 0)
-      weight = weight + (is_plain and 1 or HEAVY) + math.floor(#value / TEXT)
-      if bit.band(rare, UNUSUAL) ~= 0 then
-        if rare >= HAS_DEPENDENTS then work.details = true end
-        finish_unusual(i, value)
-      else
-        local runner = string.sub(value, A_SIZE + 1, at - 1)
-        local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
-        count_claim(runner, claim)
-        -- For most jobs only the head changes, and the flags if it had dependents or a key slot.
-        local rest
-        if keep > 0 and rare % HAS_DEPENDENTS == HAS_CONCURRENCY_KEY then
-          rest = without_key_slot(i, value, at, kept_flags)
-          is_plain = rest ~= nil
-        end
-        if is_plain and keep == 0 then
-          drop_plain(i)
-        elseif is_plain then
-          if starts[i] >= 0 then started = claimed + starts[i] end
-          local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
-          if rest then
-            add(i, head .. runner .. rest .. results[i])
-          elseif kept_flags ~= flags then
-            add(i, head .. runner .. struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) .. results[i])
-          else
-            add(i, head .. string.sub(value, A_SIZE + 1) .. results[i])
-          end
-        else
-          add(i, finish_keyed(i, value, kept_flags))
-        end
-      end
-    end
-  end
+  if value and not seen[id] and weight < MAX_WEIGHT then complete_one(i, value) end  -- a repeated id is completed once
 end
 if near then forget_waiting(near) end
 if done > 0 then add_count(RUNNING, -done) end

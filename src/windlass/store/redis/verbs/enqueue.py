@@ -54,35 +54,35 @@ async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     later = _repeated_elsewhere(jobs)
     if not elsewhere and not later:
         return await _enqueue_here(access, jobs)
-    answers = {place: Enqueued(job.id, existing=True) for place, job in enumerate(jobs) if job.id in elsewhere}
+    answers = {index: Enqueued(job.id, existing=True) for index, job in enumerate(jobs) if job.id in elsewhere}
     here = sorted(set(range(len(jobs))) - answers.keys() - set(later))
-    answers |= zip(here, await _enqueue_here(access, [jobs[place] for place in here]), strict=True)
-    later = [place for place in later if place not in answers]
-    asked = [msgspec.structs.replace(jobs[place], fresh="") for place in later]
-    with after_storing({jobs[place].queue for place in here}):
+    answers |= zip(here, await _enqueue_here(access, [jobs[index] for index in here]), strict=True)
+    later = [index for index in later if index not in answers]
+    asked = [msgspec.structs.replace(jobs[index], fresh="") for index in later]
+    with after_storing({jobs[index].queue for index in here}):
         answers |= zip(later, await enqueue(access, asked), strict=True)
-    return [answers[place] for place in range(len(jobs))]
+    return [answers[index] for index in range(len(jobs))]
 
 
 def _repeated_elsewhere(jobs: Sequence[NewJob]) -> list[int]:
-    """The places of jobs whose id occurs earlier in the batch for another queue."""
+    """The indexes of jobs whose id occurs earlier in the batch for another queue."""
     first: dict[JobId, str] = {}
-    return [place for place, job in enumerate(jobs) if first.setdefault(job.id, job.queue) != job.queue]
+    return [index for index, job in enumerate(jobs) if first.setdefault(job.id, job.queue) != job.queue]
 
 
 async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Enqueue jobs with ids that no other queue knows."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, job in enumerate(jobs):
-        places[job.queue].append(place)
-    if len(places) == 1:
+    indexes: dict[str, list[int]] = defaultdict(list)
+    for index, job in enumerate(jobs):
+        indexes[job.queue].append(index)
+    if len(indexes) == 1:
         return await _enqueue_in(access, jobs[0].queue, jobs)
     answers: dict[int, Enqueued] = {}
-    by_queue = {queue: [jobs[i] for i in mine] for queue, mine in places.items()}
+    by_queue = {queue: [jobs[i] for i in mine] for queue, mine in indexes.items()}
     for queue, answered in (await _enqueue_by_queue(access, by_queue)).items():
         _note(access, queue, answered)
-        answers |= zip(places[queue], answered, strict=True)
-    return [answers[place] for place in range(len(jobs))]
+        answers |= zip(indexes[queue], answered, strict=True)
+    return [answers[index] for index in range(len(jobs))]
 
 
 async def _enqueue_in(access: Access, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:

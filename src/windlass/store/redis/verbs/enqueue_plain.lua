@@ -24,7 +24,7 @@ if last and string.sub(last, 1, 6) ~= head then
 end
 if last and struct.unpack('>I8', last, 7) > now then return OTHER end
 
-local fields, place = ARGV[4], head .. struct.pack('>I8', now)
+local fields, order = ARGV[4], head .. struct.pack('>I8', now)
 local record = struct.pack(HEAD_A, PENDING, 0, 0, 0, now, 0, 0, 0)
   .. struct.pack(HEAD_B, flags, type, sort_priority, now, now, now, timeout or settings[5], max_attempts or settings[4], #fields)
   .. fields
@@ -33,7 +33,7 @@ for i, id in ipairs(ids) do
   local n, payload = 2 * i, payloads[i]
   records[n - 1], records[n] = id, record .. struct.pack('>I4', #payload) .. payload
   index[n - 1], index[n] = 0, id
-  ready[n - 1], ready[n] = 0, place .. id
+  ready[n - 1], ready[n] = 0, order .. id
 end
 redis.call('HSET', K.queue, 'last_enqueue', now)
 redis.call('HSET', K.jobs, unpack(records))

@@ -63,16 +63,16 @@ def portions(jobs: Sequence[NewJob], kind_of: Callable[[NewJob], Hashable] = kin
     """The jobs in their order, in portions for one script; the same list, if all fit into one."""
     start, weight, text = 0, 0, 0
     kinds: set[Hashable] = set()
-    for place, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
         weight += mine
         if (kind := kind_of(job)) not in kinds:
             weight += NEW_KIND_WEIGHT if kinds else 0
             kinds.add(kind)
         text += length
-        if place > start and (weight > MAX_WEIGHT or text > MAX_TEXT):
-            yield jobs[start:place]
-            start, weight, text, kinds = place, mine, length, {kind}
+        if index > start and (weight > MAX_WEIGHT or text > MAX_TEXT):
+            yield jobs[start:index]
+            start, weight, text, kinds = index, mine, length, {kind}
     yield jobs[start:] if start else jobs
 
 

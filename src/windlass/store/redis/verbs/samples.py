@@ -25,13 +25,13 @@ MAX_PRUNED = 100
 METERS, DEPTHS = b"s", b"d"
 """Kinds of samples."""
 
-_PLACE = struct.Struct(">cqq")
+_HEAD = struct.Struct(">cqq")
 _OBSERVATIONS = struct.Struct(">q")
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class _Sample(msgspec.Struct, Generic[W, R], array_like=True, frozen=True, gc=False):
-    """A sample as it is stored, its histograms as parts/stats.lua has them; those not wanted stay undecoded."""
+    """A sample as it is stored, histograms as in parts/global/stats.lua; those not wanted stay undecoded."""
 
     start: Micros
     queue: str
@@ -93,14 +93,14 @@ class RedisSampleStore:
 
     async def write_samples(self, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
         kept = [
-            (_place(METERS, step, each.interval_start, each.queue, each.type), each.ended, _stored(each))
+            (_field(METERS, step, each.interval_start, each.queue, each.type), each.ended, _stored(each))
             for each in meters
         ]
         kept += [
-            (_place(DEPTHS, step, each.interval_start, each.queue, ""), each.observations, _encode(each))
+            (_field(DEPTHS, step, each.interval_start, each.queue, ""), each.observations, _encode(each))
             for each in queue_depths
         ]
-        blobs = [blob for place, _, value in kept for blob in (place, value)]
+        blobs = [blob for field, _, value in kept for blob in (field, value)]
         await self._access.call_global("set_samples", [observations for _, observations, _ in kept], *blobs)
 
 
@@ -153,16 +153,16 @@ def _stored(meter: Meter) -> bytes:
 
 
 async def _depths(access: Access, window: SampleQuery) -> list[bytes]:
-    """Depths in the order of time. Those of one queue are read by their places: the index has those of all."""
+    """Depths in the order of time. Those of one queue are read by their fields: the index has those of all."""
     first = -(-window.since // window.step) * window.step
     starts = range(first, window.until, window.step)
     if window.depth_queue is None or len(starts) > PORTION:
         return await _samples(access, DEPTHS, msgspec.structs.replace(window, queue=window.depth_queue))
     queues = sorted({"", window.depth_queue})
-    places = [_place(DEPTHS, window.step, start, queue, "") for start in starts for queue in queues]
+    fields = [_field(DEPTHS, window.step, start, queue, "") for start in starts for queue in queues]
     found: list[bytes] = []
-    for at in range(0, len(places), PORTION):
-        values = await access.command("HMGET", "samples", *places[at : at + PORTION])
+    for at in range(0, len(fields), PORTION):
+        values = await access.command("HMGET", "samples", *fields[at : at + PORTION])
         found += [value[_OBSERVATIONS.size :] for value in values if value]
     return found
 
@@ -173,14 +173,14 @@ async def _first(access: Access, kind: bytes, step: Micros, at_least: Micros) ->
 
 
 def _head(kind: bytes, step: Micros, start: Micros) -> bytes:
-    return _PLACE.pack(kind, step, start)
+    return _HEAD.pack(kind, step, start)
 
 
-def _place(kind: bytes, step: Micros, start: Micros, queue: str, type_: str) -> bytes:
-    """The place of a sample, as in parts/stats.lua."""
+def _field(kind: bytes, step: Micros, start: Micros, queue: str, type_: str) -> bytes:
+    """The field of a sample, as in parts/global/stats.lua."""
     return _head(kind, step, start) + f"{queue}\0{type_}".encode()
 
 
-def _first_start(places: Sequence[bytes]) -> Micros | None:
-    start: Micros | None = _PLACE.unpack_from(places[0])[2] if places else None
+def _first_start(fields: Sequence[bytes]) -> Micros | None:
+    start: Micros | None = _HEAD.unpack_from(fields[0])[2] if fields else None
     return start

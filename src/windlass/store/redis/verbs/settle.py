@@ -20,7 +20,7 @@ DONE, NOT_YET = 1, -1
 MAX_COMPLETED = 500
 
 Numbered = dict[int, Settlement]
-"""Settlements by their place in the call."""
+"""Settlements by their index in the call."""
 
 
 async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
@@ -37,22 +37,22 @@ async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
     waiting = by_queue(asked, lambda i: asked[i].queue)
     while waiting:
         batches = {
-            queue: first_portion(places, lambda i: len(asked[i].result or ""), MAX_COMPLETED)
-            for queue, places in waiting.items()
+            queue: first_portion(indexes, lambda i: len(asked[i].result or ""), MAX_COMPLETED)
+            for queue, indexes in waiting.items()
         }
-        requests = {queue: (_completions([asked[i] for i in places]),) for queue, places in batches.items()}
+        requests = {queue: (_completions([asked[i] for i in indexes]),) for queue, indexes in batches.items()}
         replies = await access.call_queues("complete", requests)
         more: dict[str, list[Any]] = {}
-        for queue, places in batches.items():
+        for queue, indexes in batches.items():
             reply = replies[queue]
-            if len(reply) > len(places):
-                more[queue], reply = reply[len(places) :], reply[: len(places)]
-            answers |= {i: Settled.SETTLED for i, done in zip(places, reply, strict=True) if done == DONE}
-            left = [i for i, done in zip(places, reply, strict=True) if done == NOT_YET]
-            waiting[queue] = left + waiting[queue][len(places) :]
+            if len(reply) > len(indexes):
+                more[queue], reply = reply[len(indexes) :], reply[: len(indexes)]
+            answers |= {i: Settled.SETTLED for i, done in zip(indexes, reply, strict=True) if done == DONE}
+            left = [i for i, done in zip(indexes, reply, strict=True) if done == NOT_YET]
+            waiting[queue] = left + waiting[queue][len(indexes) :]
         if more:
             await continue_completion(access, more)
-        waiting = {queue: places for queue, places in waiting.items() if places}
+        waiting = {queue: indexes for queue, indexes in waiting.items() if indexes}
     return answers
 
 
@@ -72,8 +72,8 @@ async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Set
         if not waiting:
             return
         portion = {i: waiting[i] for i in first_of_each({i: each.id for i, each in waiting.items()})}
-        places = by_queue(portion.values(), lambda each: each.queue)
-        view = await read_records(access, {queue: [each.id for each in mine] for queue, mine in places.items()})
+        indexes = by_queue(portion.values(), lambda each: each.queue)
+        view = await read_records(access, {queue: [each.id for each in mine] for queue, mine in indexes.items()})
         pairs: dict[int, tuple[str, Pair]] = {}
         for i, each in portion.items():
             seen = view.jobs.get(each.id)

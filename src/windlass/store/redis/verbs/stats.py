@@ -22,7 +22,7 @@ from windlass.store.redis.connection.access import Access
 
 MAX_METERS = 200
 """Meters in one call of a script that reads them."""
-MAX_PLACES = 2_000
+MAX_LOOKED = 2_000
 """Places in one call that reads the meters of one queue or type."""
 MAX_ADDED = 50
 """Meters in one call: each has two histograms, which are added up bin by bin."""
@@ -66,7 +66,7 @@ async def _meters(access: Access, period: _Period, queue: str | None = None, typ
     at: Micros = 0
     async for now, pairs in _portions(access, period, queue, type_):
         at = now
-        found += [_meter(place, value) for place, value in pairs]
+        found += [_meter(field, value) for field, value in pairs]
     return Recent(at, tuple(found))
 
 
@@ -78,10 +78,10 @@ async def _summed(access: Access, period: _Period, queue: str | None, type_: str
     async for now, pairs in _portions(access, period, queue, type_):
         fresh = interval_of(now - RATE_WINDOW)
         read += len(pairs)
-        for place, value in pairs:
-            (start,) = START.unpack_from(place)
-            key = place[START.size :].decode().split("\0")[at], start >= fresh
-            firsts.setdefault(key, start)  # places are in the order of time
+        for field, value in pairs:
+            (start,) = START.unpack_from(field)
+            key = field[START.size :].decode().split("\0")[at], start >= fresh
+            firsts.setdefault(key, start)  # fields are in the order of time
             *counted, wait, run = _value.decode(value)
             (sums.get(key) or sums.setdefault(key, Sum())).add(counted, wait, run)
     named = {key: ((key[0], "") if by == "queue" else ("", key[0])) for key in sums}
@@ -114,8 +114,8 @@ class Sum:
 async def _portions(
     access: Access, period: _Period, queue: str | None, type_: str | None
 ) -> AsyncIterator[tuple[Micros, list[tuple[bytes, bytes]]]]:
-    """The time, and places with their meters: of more places if only some of their meters are wanted."""
-    portion = MAX_METERS if queue is None and type_ is None else MAX_PLACES
+    """The time, and fields with their meters: of more fields if only some of their meters are wanted."""
+    portion = MAX_METERS if queue is None and type_ is None else MAX_LOOKED
     asked = (INTERVAL, period.length, period.since, period.until, portion, queue, type_)
     after = b""
     while True:
@@ -132,15 +132,15 @@ async def oldest(access: Access) -> dict[str, Micros]:
 
 
 def packed_meter(meter: Meter) -> list[int | list[int]]:
-    """A meter as parts/stats.lua adds it up."""
+    """A meter as parts/global/stats.lua adds it up."""
     counted: list[int | list[int]] = [getattr(meter, name) for name in COUNTERS]
     histograms = ([number for pair in each.bins.items() for number in pair] for each in (meter.wait, meter.run))
     return [*counted, *histograms]
 
 
-def _meter(place: bytes, value: bytes) -> Meter:
-    (start,) = START.unpack_from(place)
-    queue, type_ = place[START.size :].decode().split("\0")
+def _meter(field: bytes, value: bytes) -> Meter:
+    (start,) = START.unpack_from(field)
+    queue, type_ = field[START.size :].decode().split("\0")
     *counted, wait, run = _value.decode(value)
     counters = dict(zip(COUNTERS, counted, strict=True))
     return Meter(

@@ -130,7 +130,7 @@ CREATE TABLE IF NOT EXISTS windlass.watermarks (
     PRIMARY KEY ((queue, sort_priority) HASH, bucket ASC)
 );
 -- Queues and sort priorities that have a watermark in every bucket, and the highest: no new job is below it.
-CREATE OR REPLACE VIEW windlass.places AS
+CREATE OR REPLACE VIEW windlass.highest_watermarks AS
 SELECT queue, sort_priority, max(rank) AS rank FROM windlass.watermarks GROUP BY queue, sort_priority
 HAVING max(bucket) >= (SELECT max(bucket) FROM windlass.due_watermark);
 

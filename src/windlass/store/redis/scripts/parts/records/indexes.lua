@@ -14,7 +14,7 @@ local function tenant_member(id, r)
   return struct.pack('>I2', r.sort_priority + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
 end
 
--- The place of a job that waits for its key; strict order ignores the priority.
+-- The member of a job that waits for its key; strict order ignores the priority.
 local function waiting_member(id, r)
   local sort_priority = has(r.flags, STRICT) and 0 or r.sort_priority
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id

@@ -1,8 +1,9 @@
 -- rate_check: which of the next jobs may start, by the rates of their queue and keys, as in core/flow/rate_check.py. A
 -- session is {now, rate and queue_token_bucket (or nil), token_bucket_of(key), throttled_of(key, from, to), budgets}; a
--- charge is {place, cost, key, rate}, without key and rate if its key has no rate. `throttled_of` returns {until when,
--- cost} of throttled jobs of the key between two places; a cost of ALL leaves nothing. A place is a text that sorts as
--- sort_priority, rank and id do. A budget is the token bucket of a key, `now` and `later`, after its throttled jobs.
+-- charge is {order, cost, key, rate}, without key and rate if its key has no rate. `throttled_of` returns {until
+-- when, cost} of throttled jobs of the key between two orders; a cost of ALL leaves nothing. An order is a text
+-- that sorts as sort_priority, rank and id do. A budget is the token bucket of a key, `now` and `later`, after its
+-- throttled jobs.
 --! uses: token_bucket, byte_order
 local PAID, THROTTLE, STOP = 1, 2, 3
 local ALL = -1
@@ -44,10 +45,10 @@ end
 -- Until when the job is throttled; nil: its key has tokens. No job overtakes another of its key.
 local function throttled_until(session, budget, charge)
   local rate = charge.rate
-  if not budget.passed or comes_before(budget.passed, charge.place) then
-    local earlier = session.throttled_of(charge.key, budget.passed, charge.place)
+  if not budget.passed or comes_before(budget.passed, charge.order) then
+    local earlier = session.throttled_of(charge.key, budget.passed, charge.order)
     for _, before in ipairs(earlier) do reserve_for_throttled(budget, before, rate) end
-    budget.passed = charge.place
+    budget.passed = charge.order
   end
   local tokens = capped_cost(charge.cost, rate)
   if not budget.later and refilled(budget.now, rate, budget.now.at).whole >= tokens then return nil end

@@ -1,7 +1,7 @@
 -- limited_start: start the next jobs of a limited queue, one after the other, as far as their rates allow; others
 -- are throttled, expired ones cancelled. A claim is a table, made by `open_claim`; its `left` is how many more may
--- start. A candidate is {id, place, head, tenant place}. Place: sort_priority, rank and id; head: its prefix in `ready`;
--- tenant place: its member of `tenant_queues`, if it was found there.
+-- start. A candidate is {id, order, head, tenant member}. Order: sort_priority, rank and id; head: its prefix in
+-- `ready`; tenant member: its member of `tenant_queues`, if it was found there.
 --! uses: record, indexes, details, replace_record, key_queue, record_claim, merged_stream, rate_check, token_buckets
 local MAX_WALKED = 200
 
@@ -20,7 +20,7 @@ local function due_times_of(members)
   return found
 end
 
--- Throttled jobs of a key with a place after `from` and before `to`: when each is due again, and its cost. Of more
+-- Throttled jobs of a key with an order after `from` and before `to`: when each is due again, and its cost. Of more
 -- than MAX_WALKED only the last are read, and the first of these takes all tokens: a new job loses at most a part of one.
 local function throttled_jobs(key, from, to)
   local first, last = from and '(' .. key .. from or '[' .. key, '(' .. key .. to
@@ -38,9 +38,9 @@ local function rate_session_of(now, rate)
   return session
 end
 
--- The charge of a job: `place` is its sort_priority, rank and id.
-local function charge_of(r, place)
-  local charge = {place = place, cost = 1}
+-- The charge of a job: `order` is its sort_priority, rank and id.
+local function charge_of(r, order)
+  local charge = {order = order, cost = 1}
   if has(r.flags, COSTLY) then charge.cost = fields_of(r)[RATE_COST] end
   if has(r.flags, RATED) then
     local fields = fields_of(r)
@@ -71,7 +71,7 @@ local NEEDS_READING = RATED + COSTLY + HAS_DETAILS
 
 local function open_claim(now, runner, number, limit)
   return {now = now, runner = runner, number = number, left = limit, looked = 0, text = 0, expired = 0, seen = {}, dirty_keys = {},
-    taken = {}, members = {}, tenant_queues = {}, throttled = {members = {}, due = {}, places = {}, records = {}, types = {}}}
+    taken = {}, members = {}, tenant_queues = {}, throttled = {members = {}, due = {}, entries = {}, records = {}, types = {}}}
 end
 
 local function leave_tenant_queue(claim, candidate, value)
@@ -86,7 +86,7 @@ local function throttle(claim, candidate, r, moment)
   r.letter, r.version, r.run_at, r.updated = THROTTLED, r.version + 1, moment, claim.now
   throttled.members[#throttled.members + 1] = candidate[3] .. candidate[2]
   throttled.due[count + 1], throttled.due[count + 2] = moment, id
-  throttled.places[count + 1], throttled.places[count + 2] = 0, throttled_member(id, r)
+  throttled.entries[count + 1], throttled.entries[count + 2] = 0, throttled_member(id, r)
   throttled.records[count + 1], throttled.records[count + 2] = id, write_record(r)
   throttled.types[r.type] = (throttled.types[r.type] or 0) + 1
   if #throttled.members >= MAX_THROTTLED then claim.left = 0 end
@@ -106,8 +106,8 @@ end
 -- is nil for a job that costs one token of the queue, and none of a key.
 local function passes_rate(claim, candidate, r, value)
   if not claim.session.rate and not (r and has(r.flags, RATED)) then return true end
-  local place = candidate[2]
-  local what, moment = check_rate(claim.session, r and charge_of(r, place) or {place = place, cost = 1})
+  local order = candidate[2]
+  local what, moment = check_rate(claim.session, r and charge_of(r, order) or {order = order, cost = 1})
   if what == THROTTLE then
     leave_tenant_queue(claim, candidate, value)
     throttle(claim, candidate, r, moment)
@@ -181,10 +181,10 @@ local function start_in_order(claim, heads)
   while more and claim.left > 0 do
     local candidates = {}
     while more and #candidates < claim.left do
-      local place, head = next_one()
-      more = place ~= nil
-      local id = place and string.sub(place, -36)
-      if id and not claim.seen[id] then candidates[#candidates + 1] = {id, place, head} end
+      local order, head = next_one()
+      more = order ~= nil
+      local id = order and string.sub(order, -36)
+      if id and not claim.seen[id] then candidates[#candidates + 1] = {id, order, head} end
     end
     start(claim, candidates)
   end
@@ -195,7 +195,7 @@ local function write_throttled(throttled)
   if count == 0 then return end
   redis.call('ZREM', K.ready, unpack(throttled.members))
   redis.call('ZADD', K.due, unpack(throttled.due))
-  redis.call('ZADD', K.throttled, unpack(throttled.places))
+  redis.call('ZADD', K.throttled, unpack(throttled.entries))
   redis.call('HSET', K.jobs, unpack(throttled.records))
   for type, jobs in pairs(throttled.types) do redis.call('HINCRBY', K.pending_counts, type, -jobs) end
   add_count(PENDING, -count)

@@ -36,7 +36,7 @@ local function ready_heads(types)
   return heads
 end
 
--- Write claimed jobs: `taken` has ids and records alternately, `members` are their places in `ready`.
+-- Write claimed jobs: `taken` has ids and records alternately, `members` are what they have in `ready`.
 local function record_claim(runner, claim, taken, members)
   local ids, by_type = {}, {}
   for i, member in ipairs(members) do

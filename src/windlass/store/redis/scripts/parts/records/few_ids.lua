@@ -2,12 +2,12 @@
 --! uses: record, claims
 -- The index to read for each status. Blocked jobs have none: those of a group are usually its callbacks, which are its
 -- last children.
-local PLACES = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'waiting_for_key', k = 'parked', d = 'by_status', x = 'by_status'}
+local INDEXES = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'waiting_for_key', k = 'parked', d = 'by_status', x = 'by_status'}
 local LAST_CHILDREN = 10
 
 local function jobs_of(letter)
-  local place = PLACES[letter]
-  if place then return redis.call('ZCARD', K[place]) end
+  local index = INDEXES[letter]
+  if index then return redis.call('ZCARD', K[index]) end
   return tonumber(redis.call('HGET', K.counts, letter) or 0)
 end
 
@@ -25,9 +25,9 @@ local function blocked_ids(parent)
 end
 
 local function ids_at(letter, parent, max_count)
-  local place = PLACES[letter]
-  if place then
-    local ids = redis.call('ZRANGE', K[place], 0, -1)
+  local index = INDEXES[letter]
+  if index then
+    local ids = redis.call('ZRANGE', K[index], 0, -1)
     for i, member in ipairs(ids) do ids[i] = string.sub(member, -36) end
     return ids
   end
@@ -45,10 +45,10 @@ local function few_ids(letters, parent, max_count)
     if jobs > max_count then return false end
   end
   for letter in string.gmatch(letters, '.') do
-    local place = PLACES[letter] or letter
-    local found = seen[place] and {} or ids_at(letter, parent, max_count)
+    local index = INDEXES[letter] or letter
+    local found = seen[index] and {} or ids_at(letter, parent, max_count)
     if not found then return false end
-    seen[place] = true
+    seen[index] = true
     for _, id in ipairs(found) do ids[#ids + 1] = id end
   end
   return ids

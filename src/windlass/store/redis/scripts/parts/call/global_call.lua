@@ -7,5 +7,5 @@ local function check_store()
   return redis.error_reply('WINDLASS_EMPTIED')
 end
 
--- As in parts/queue_call.lua: call this before the first write of a script that stores no jobs.
+-- As in parts/call/queue_call.lua: call this before the first write of a script that stores no jobs.
 local function allow_write_at_memory_limit() redis.call('HDEL', K.meta, '') end

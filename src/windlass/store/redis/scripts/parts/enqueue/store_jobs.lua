@@ -69,11 +69,11 @@ local function new_waiters(kinds, known, found)
   return count
 end
 
--- Letter and key slot of a due job. It must wait behind other jobs; `place` is its place in `waiting_for_key`.
-local function try_key_slot(digest, place, limit, count, dirty_keys)
+-- Letter and key slot of a due job. It must wait behind other jobs; `member` is its entry of `waiting_for_key`.
+local function try_key_slot(digest, member, limit, count, dirty_keys)
   local head = first_waiting(digest)
   if head then
-    if comes_before(place, head) then dirty_keys[digest] = true end
+    if comes_before(member, head) then dirty_keys[digest] = true end
   elseif count[digest] == 1 then
     local key_slot = lowest_free_key_slot(digest, limit)
     if key_slot then return PENDING, key_slot end
@@ -95,8 +95,8 @@ local function entries_of_kind(kind, b, blobs, known, existing, count, dirty_key
   local records, index, ready, due, waiting, key_slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
   local head = head_of(b, b.letter, -1, #fields) .. fields
-  local waiting_place = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.sort_priority) + LEVEL, b.rank)
-  local stored, pending, times, place, tenant_place = 0, 0, kind[KIND_TIMES], nil, nil
+  local waiting_order = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.sort_priority) + LEVEL, b.rank)
+  local stored, pending, times, ready_head, tenant_head = 0, 0, kind[KIND_TIMES], nil, nil
   for i, id in ipairs(ids) do
     if not known[i] and not (existing and existing[i]) then
       stored = stored + 1
@@ -108,7 +108,7 @@ local function entries_of_kind(kind, b, blobs, known, existing, count, dirty_key
       if own_fields then
         fields = blobs[kind[KIND_BLOB] + i - 1]
         if digest_of and letter == PENDING then
-          letter, key_slot = try_key_slot(digest_of[i], digest_of[i] .. waiting_place .. id, kind[KIND_LIMIT], count, dirty_keys)
+          letter, key_slot = try_key_slot(digest_of[i], digest_of[i] .. waiting_order .. id, kind[KIND_LIMIT], count, dirty_keys)
         end
         head = head_of(b, letter, key_slot, #fields) .. fields
       end
@@ -117,20 +117,20 @@ local function entries_of_kind(kind, b, blobs, known, existing, count, dirty_key
       if b.expires > 0 then expiring[n - 1], expiring[n] = b.expires, id end
       if letter == PENDING then
         if pending == 0 then
-          place = struct.pack('>I4I2I8', b.type, b.sort_priority + LEVEL, b.rank)
-          tenant_place = fair() and tenant_member('', {flags = b.flags, sort_priority = b.sort_priority, type = b.type, rank = b.rank,
+          ready_head = struct.pack('>I4I2I8', b.type, b.sort_priority + LEVEL, b.rank)
+          tenant_head = fair() and tenant_member('', {flags = b.flags, sort_priority = b.sort_priority, type = b.type, rank = b.rank,
             fields = cmsgpack.unpack(fields)})
         end
         pending = pending + 1
         local p = 2 * pending
-        ready[p - 1], ready[p] = 0, place .. id
-        if tenant_place then tenant_queues[p - 1], tenant_queues[p] = 0, tenant_place .. id end
+        ready[p - 1], ready[p] = 0, ready_head .. id
+        if tenant_head then tenant_queues[p - 1], tenant_queues[p] = 0, tenant_head .. id end
         if key_slot >= 0 then add_pair(key_slots, digest_of[i] .. struct.pack('>I2', key_slot) .. id) end
       elseif letter == SCHEDULED then
         local d = 2 * (stored - pending)
         due[d - 1], due[d] = b.run_at, id
       elseif letter == WAITING_FOR_KEY then
-        add_pair(waiting, digest_of[i] .. waiting_place .. id)
+        add_pair(waiting, digest_of[i] .. waiting_order .. id)
       end
     end
   end

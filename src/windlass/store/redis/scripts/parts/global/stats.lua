@@ -1,5 +1,5 @@
--- stats: meters and samples. A meter counts the attempts of one type in one queue that ended in one interval. Its place
--- is interval start, queue, type, so that places sort by time; its value is the counters in order, and two histograms
+-- stats: meters and samples. A meter counts the attempts of one type in one queue that ended in one interval. Its field
+-- is interval start, queue, type, so that fields sort by time; its value is the counters in order, and two histograms
 -- as bin, number, bin, number…
 local COUNTERS = 6
 
@@ -28,21 +28,21 @@ local function sum_of(one, other)
   return flat_of(bins)
 end
 
-local function add_meter(place, meter)
-  local before = redis.call('HGET', K.meters, place)
+local function add_meter(field, meter)
+  local before = redis.call('HGET', K.meters, field)
   if before then
     before = cmsgpack.unpack(before)
     for i = 1, COUNTERS do meter[i] = meter[i] + before[i] end
     for i = COUNTERS + 1, COUNTERS + 2 do meter[i] = sum_of(meter[i], before[i]) end
   else
-    redis.call('ZADD', K.meter_index, 0, place)
+    redis.call('ZADD', K.meter_index, 0, field)
   end
-  redis.call('HSET', K.meters, place, cmsgpack.pack(meter))
+  redis.call('HSET', K.meters, field, cmsgpack.pack(meter))
 end
 
--- Samples of a minute or an hour. A place is kind (`s`: a meter, `d`: number of jobs), step, interval
--- start, queue, type, so that places of a kind and step sort by time. A value is the number of observations, and
+-- Samples of a minute or an hour. A field is kind (`s`: a meter, `d`: number of jobs), step, interval
+-- start, queue, type, so that fields of a kind and step sort by time. A value is the number of observations, and
 -- the sample.
-local PLACE, PLACE_SIZE = '>c1i8i8', 17
+local STEP_HEAD, STEP_HEAD_SIZE = '>c1i8i8', 17
 
-local function step_head(kind, step, start) return struct.pack(PLACE, kind, step, start) end
+local function step_head(kind, step, start) return struct.pack(STEP_HEAD, kind, step, start) end

@@ -5,7 +5,7 @@ let pointer = null;
 let guardedUntil = 0;
 
 /** Change `main`: log boxes at their end stay there, and presses on what moved under the pointer are ignored. */
-export function keepPlace(main, change) {
+export function keepScroll(main, change) {
   const followed = [...main.querySelectorAll("[data-follow]")].filter(isAtEnd);
   const before = underPointer(main);
   change();

@@ -68,7 +68,7 @@ local function limit_of(value)
   return fields_of(read_record(value))[KEY_LIMIT], true, false
 end
 
--- The new record, the place in `ready` and the type of a job that gets a key slot; only what changes is read.
+-- The new record, the member in `ready` and the type of a job that gets a key slot; only what changes is read.
 local function granted_plain(id, value, key_slot, now)
   local _, version, attempt, claim, _, claimed, started, _, flags, type, sort_priority, _, run_at, created, timeout, max_attempts, size =
     struct.unpack(WITHOUT_RUNNER, value)
@@ -89,16 +89,16 @@ end
 local function grant_key_slot(grants, digest, member, id, value, key_slot, is_plain)
   grants.jobs = grants.jobs + 1
   grants.granted[id] = true
-  local n, record, place, type = 2 * grants.jobs, nil, nil, nil
+  local n, record, pending, type = 2 * grants.jobs, nil, nil, nil
   if is_plain and not fair() then
-    record, place, type = granted_plain(id, value, key_slot, grants.now)
+    record, pending, type = granted_plain(id, value, key_slot, grants.now)
   else
-    record, place, type = granted_other(id, value, key_slot, grants, n)
+    record, pending, type = granted_other(id, value, key_slot, grants, n)
   end
   grants.members[grants.jobs] = member
   grants.records[n - 1], grants.records[n] = id, record
   grants.key_slots[n - 1], grants.key_slots[n] = 0, digest .. struct.pack('>I2', key_slot) .. id
-  grants.ready[n - 1], grants.ready[n] = 0, place
+  grants.ready[n - 1], grants.ready[n] = 0, pending
   grants.types[type] = (grants.types[type] or 0) + 1
 end
 

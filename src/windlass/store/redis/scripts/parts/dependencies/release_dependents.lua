@@ -48,7 +48,7 @@ end
 -- their size.
 local NEVER_RUN, NEVER_RUN_SIZE = '>BI4I4I4i8i8i8BI4I4i4i8i8', 66
 
--- For a child that waits for nothing but this parent: its pending record, its place in `ready`, and its type. Nil for
+-- For a child that waits for nothing but this parent: its pending record, its member in `ready`, and its type. Nil for
 -- other children. Only what changes is read.
 local function made_due(id, value, parent, result, now)
   local letter, version, attempt, claim, _, claimed, started, length, flags, type, sort_priority, delay, run_at =
@@ -85,12 +85,12 @@ local function release_dependents(released, work)
   for i = 1, #released / 4 do ids[i] = released[4 * i - 3] end
   for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do
     local id, parent, queue, result = ids[i], released[4 * i - 2], released[4 * i - 1], released[4 * i]
-    local record, place, type
-    if value and queue == '' then record, place, type = made_due(id, value, parent, result, work.now) end
+    local record, member, type
+    if value and queue == '' then record, member, type = made_due(id, value, parent, result, work.now) end
     if record then
       n = n + 2
       records[n - 1], records[n] = id, record
-      ready[n - 1], ready[n] = '0', place
+      ready[n - 1], ready[n] = '0', member
       by_type[type] = (by_type[type] or 0) + 1
     else
       notify_dependent(WAITING .. parent .. id .. queue, COMPLETED, result, work)

@@ -35,15 +35,15 @@ local function next_priority(after)
 end
 
 -- Add tenants with pending jobs at a sort_priority, from `from` to before `ending` (nil: the last). One seek for each
--- finds also the first place of its jobs.
-local function tenants(sort_priority, from, ending, max_count, found, places)
+-- finds also the first member of its jobs.
+local function tenants(sort_priority, from, ending, max_count, found, firsts)
   local first = '[' .. sort_priority .. from
   local last = ending and '(' .. sort_priority .. ending or '(' .. sort_priority .. RANGE_END
   while #found < max_count do
     local member = redis.call('ZRANGEBYLEX', K.tenant_queues, first, last, 'LIMIT', 0, 1)[1]
     if not member then return end
     local tenant = string.match(member, '^[^%z]*', 3)
-    found[#found + 1], places[tenant] = tenant, member
+    found[#found + 1], firsts[tenant] = tenant, member
     first = '[' .. sort_priority .. tenant .. NEXT
   end
 end
@@ -63,21 +63,21 @@ local function numbers_by_name(listed, before_round)
   return numbers
 end
 
--- List tenants with pending jobs, from where the last listing ended, wrapping around: the first place of each, and its
+-- List tenants with pending jobs, from where the last listing ended, wrapping around: the first member of each, and its
 -- number in the order of names. A tenant that the listing passed without finding it has no jobs, and is forgotten.
 local function list_tenants(sort_priority, fairness, jobs)
-  local max_count, start, listed, places = math.max(LISTED, jobs), fairness.after, {}, {}
+  local max_count, start, listed, firsts = math.max(LISTED, jobs), fairness.after, {}, {}
   if start ~= '' then start = start .. NEXT end
-  tenants(sort_priority, start, nil, max_count, listed, places)
+  tenants(sort_priority, start, nil, max_count, listed, firsts)
   local before_round = #listed
   local wrapped = start ~= '' and before_round < max_count
-  if wrapped then tenants(sort_priority, '', start, max_count, listed, places) end
+  if wrapped then tenants(sort_priority, '', start, max_count, listed, firsts) end
   local last = #listed == max_count and listed[max_count] or ''
   fairness.after = last
   for tenant in pairs(fairness.ends) do
-    if not places[tenant] and was_passed(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
+    if not firsts[tenant] and was_passed(tenant, start, last, wrapped) then fairness.ends[tenant] = nil end
   end
-  return places, numbers_by_name(listed, before_round)
+  return firsts, numbers_by_name(listed, before_round)
 end
 
 local MAX_SORT_PRIORITIES = 20
@@ -88,7 +88,7 @@ local MAX_SEEKS = 900
 local function seek(claim, times) claim.seeks = claim.seeks + times end
 local function may_seek(claim) return claim.left > 0 and claim.seeks < MAX_SEEKS end
 
--- The prefixes of places of one tenant's jobs, for the types that the runner knows. If these are many, one seek for
+-- The prefixes of members of one tenant's jobs, for the types that the runner knows. If these are many, one seek for
 -- each type that waits finds them.
 local function tenant_heads(claim, head)
   local heads, known = {}, claim.known
@@ -112,10 +112,10 @@ local function tenant_heads(claim, head)
   return heads
 end
 
--- A stream of a tenant's jobs. If only one of the runner's types waits, the place found with the tenant may be the first.
-local function tenant_stream(claim, head, place, share)
+-- A stream of a tenant's jobs. If only one of the runner's types waits, the member found with the tenant may be the first.
+local function tenant_stream(claim, head, first, share)
   local type, later = claim.known[1], nil
-  if #claim.known > 1 or string.sub(place, #head + 1, #head + 4) ~= type then
+  if #claim.known > 1 or string.sub(first, #head + 1, #head + 4) ~= type then
     return stream(K.tenant_queues, tenant_heads(claim, head), share + 1)
   end
   local heads = {head .. type}
@@ -123,21 +123,21 @@ local function tenant_stream(claim, head, place, share)
     if later then return later() end
     later = function()
       seek(claim, 1)
-      later = stream(K.tenant_queues, heads, share, place)
+      later = stream(K.tenant_queues, heads, share, first)
       return later()
     end
-    return string.sub(place, #head + 5), heads[1]
+    return string.sub(first, #head + 5), heads[1]
   end
 end
 
 -- Returns candidates in fair order, their tenants, and the tenants that have no more jobs.
-local function next_candidates(claim, sort_priority, order, streams, places)
+local function next_candidates(claim, sort_priority, order, streams, firsts)
   local shares, candidates, owners, exhausted = {}, {}, {}, {}
   for _, tenant in ipairs(order) do shares[tenant] = (shares[tenant] or 0) + 1 end
   for _, tenant in ipairs(order) do
     if not streams[tenant] then
       if not may_seek(claim) then break end
-      streams[tenant] = tenant_stream(claim, sort_priority .. tenant .. '\0', places[tenant], shares[tenant])
+      streams[tenant] = tenant_stream(claim, sort_priority .. tenant .. '\0', firsts[tenant], shares[tenant])
     end
     local rest, head, id
     repeat
@@ -154,7 +154,7 @@ local function next_candidates(claim, sort_priority, order, streams, places)
   return candidates, owners, exhausted
 end
 
--- Claim from these tenants (tenant → first place), until the claim is full or they have no more jobs.
+-- Claim from these tenants (tenant → first member), until the claim is full or they have no more jobs.
 local function claim_from_tenants(claim, sort_priority, fairness, waiting, by_name)
   local taken, remaining, streams = {}, {}, {}
   for tenant in pairs(waiting) do remaining[tenant] = true end
@@ -182,9 +182,9 @@ local function claim_by_turns(claim, sort_priority)
   while may_seek(claim) do
     local fresh, any = {}, false
     seek(claim, math.max(LISTED, claim.left))
-    local places, by_name = list_tenants(sort_priority, fairness, claim.left)
-    for tenant, place in pairs(places) do
-      if not seen[tenant] then fresh[tenant], seen[tenant], any = place, true, true end
+    local firsts, by_name = list_tenants(sort_priority, fairness, claim.left)
+    for tenant, first in pairs(firsts) do
+      if not seen[tenant] then fresh[tenant], seen[tenant], any = first, true, true end
     end
     if not any then break end
     claim_from_tenants(claim, sort_priority, fairness, fresh, by_name)
