@@ -48,7 +48,7 @@ WHOLE = {
     ("release_dependents", "ZREMRANGEBYLEX", "dependents"): "those that were just read, fewer than 50",
     ("fair_claim", "DEL", "fairness"): "a bounded number of rounds",
     ("set_queue", "UNLINK", "tenant_queues"): "freed in the background",
-    ("few_ids", "ZRANGE", "[place]"): "only where there are few",
+    ("few_ids", "ZRANGE", "[index]"): "only where there are few",
 }
 """Which scripts and parts read or drop all of something, and why that is not much."""
 

@@ -1,6 +1,7 @@
 """Moving to another queue in steps: whatever dies meanwhile, the job is in one queue in the end, and never in two."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -56,6 +57,24 @@ async def move_and_die(store: RedisStore, id_: JobId, step: tuple[str, bool]) ->
             await store.operator.change([id_], THERE)
 
 
+@contextmanager
+def acting_before_calls(store: RedisStore, acts: Mapping[int, Callable[[], Awaitable[object]]]) -> Iterator[None]:
+    """Others act before some calls of reserve_keys, numbered from 1."""
+    original, number, acting = Access.call_queues, 0, False
+
+    async def calls(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
+        nonlocal number, acting
+        if wanted == "reserve_keys" and not acting:
+            number, acting = number + 1, True
+            await acts.get(number, store.operator.counts)()
+            acting = False
+        return await original(self, wanted, requests)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Access, "call_queues", calls)
+        yield
+
+
 async def whereabouts(store: RedisStore) -> list[tuple[JobId, str]]:
     """Every job that is in a list."""
     return [(job.id, job.queue) for job in (await store.operator.list(JobFilter(), 100, None)).items]
@@ -91,6 +110,36 @@ async def test_its_key_is_where_the_job_is(store: RedisStore, clock: ManualClock
         Enqueued(id_, existing=True),
         Enqueued(new.id),
     ]
+
+
+async def test_a_mover_that_comes_late_leaves_the_job_its_key(store: RedisStore, clock: ManualClock) -> None:
+    id_ = await enqueue_one(store, idempotency_key="k")
+    with acting_before_calls(store, {1: lambda: store.operator.change([id_], THERE)}):
+        await store.operator.change([id_], THERE)
+    assert await whereabouts(store) == [(id_, "there")]
+    clock.advance(move.RESERVED_FOR)
+    await store.tidy()
+    await store.operator.prune(10)
+    again = new_job(queue="there", idempotency_key="k")
+    assert await store.jobs.enqueue([again]) == [Enqueued(id_, existing=True)]
+
+
+async def test_a_mover_whose_job_stays_does_not_end_the_reservation_of_another(
+    store: RedisStore, clock: ManualClock
+) -> None:
+    id_ = await enqueue_one(store, idempotency_key="k")
+    access = store._access
+    stale = (await read_records(access, {"default": [id_]})).jobs[id_].record
+    await store.operator.change([id_], JobChange(priority=1))
+
+    async def reserve_and_die() -> None:
+        clock.advance(1)
+        await move_and_die(store, id_, ("reserve_keys", True))
+
+    with acting_before_calls(store, {2: reserve_and_die}):
+        await move.move_all(access, "there", {"default": [(stale, stale)]})
+    new = new_job(queue="there", idempotency_key="k")
+    assert await store.jobs.enqueue([new]) == [Enqueued(id_, existing=True)]
 
 
 async def test_a_move_that_is_under_way_is_left_to_its_mover_and_finished_when_that_is_dead(

@@ -1,4 +1,4 @@
-"""The books of a Redis store: every order in which jobs are found, held against what their records say."""
+"""The books of a Redis store: every index in which jobs are found, held against what their records say."""
 
 import struct
 from collections import Counter

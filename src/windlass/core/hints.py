@@ -3,7 +3,7 @@
 from windlass.core.flow.rate import Rate, TokenBucket, refilled, spent, wait_for
 from windlass.core.moments import SECOND, Micros
 
-HINT_RATE = Rate(tokens=200, period=SECOND, burst=50)
+HINT_RATE = Rate(tokens=1000, period=SECOND, burst=50)
 """The limit of one process, since each hint wakes every worker."""
 
 

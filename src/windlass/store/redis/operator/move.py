@@ -21,17 +21,20 @@ RESERVED_FOR: Micros = 60 * SECOND
 OVERDUE: Micros = 30 * SECOND
 """A move of this age is abandoned: no call takes as long."""
 
+Reservation = int | bytes
+"""When the reservation of a key ends, 0 if none is needed, or the id of the job that has the key."""
 Packet = tuple[bytes, bytes, bytes, bytes]
 """A moving job: target, record, details, notes."""
 
 
 async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
     """Move the jobs of these pairs, by source queue, each on its own; the new record is for the target."""
-    holders = await _reserve(access, target, [pair for pairs in leaving.values() for pair in pairs], RESERVED_FOR)
+    replies = await _reserve(access, target, [before for pairs in leaving.values() for before, _ in pairs])
+    holders = {id_: JobId(reply.decode()) for id_, reply in replies.items() if isinstance(reply, bytes)}
     movable = {queue: [pair for pair in pairs if pair[0].id not in holders] for queue, pairs in leaving.items()}
     packets = await _move_out(access, target, {queue: pairs for queue, pairs in movable.items() if pairs})
     stayed = [pair for queue, pairs in movable.items() for pair in pairs if pair[0].id not in packets.get(queue, {})]
-    await _reserve(access, target, stayed, 0)
+    await _release(access, target, [before for before, _ in stayed], replies)
     letters = await move_in(access, packets)
     moved = {
         before.id: Replaced(STATUS[letters[before.id]] if letters[before.id] else after.status)
@@ -43,17 +46,24 @@ async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[P
     return moved | refused | {before.id: Replaced(None) for before, _ in stayed}
 
 
-async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: Micros) -> dict[JobId, JobId]:
-    """Reserve idempotency keys in the target (length 0: release them); the holders of taken keys."""
-    holders: dict[JobId, JobId] = {}
-    keyed = [before for before, _ in pairs if before.fields.key_digest is not None]
+async def _reserve(access: Access, target: str, jobs: Sequence[Record]) -> dict[JobId, Reservation]:
+    """Reserve idempotency keys in the target."""
+    keyed = [(job.id, job.fields.key_digest, 0) for job in jobs if job.fields.key_digest is not None]
+    replies: dict[JobId, Reservation] = {}
+    async for _, some, reply in call_in_portions(
+        access, "reserve_keys", {target: keyed}, lambda some: ((some, RESERVED_FOR),)
+    ):
+        replies |= zip([id_ for id_, *_ in some], reply, strict=True)
+    return replies
 
-    def request(some: Sequence[Record]) -> tuple[Any, ...]:
-        return (([(record.id, record.fields.key_digest) for record in some], length),)
 
-    async for _, some, reply in call_in_portions(access, "reserve_keys", {target: keyed}, request):
-        holders |= {record.id: holder.decode() for record, holder in zip(some, reply, strict=True) if holder}
-    return holders
+async def _release(
+    access: Access, target: str, jobs: Sequence[Record], reserved: Mapping[JobId, Reservation]
+) -> None:
+    """End the reservations of jobs that do not move."""
+    ended = [(job.id, job.fields.key_digest, reserved[job.id]) for job in jobs if reserved.get(job.id)]
+    async for _ in call_in_portions(access, "reserve_keys", {target: ended}, lambda some: ((some, 0),)):
+        pass
 
 
 async def _move_out(
