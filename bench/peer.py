@@ -101,7 +101,7 @@ def _find(entry: PeerEntry, folder: Path | None) -> Peer:
         return Peer(entry, skip_reason="not run: no --peers given")
     home = folder / entry.package
     if not home.exists():
-        return Peer(entry, skip_reason=f"not run: there is no {home}")
+        return Peer(entry, skip_reason=f"not run: no environment {home.name}")
     return _find_node(entry, home) if entry.node else _find_python(entry, home)
 
 

@@ -30,4 +30,6 @@ class PeerEntry(msgspec.Struct, frozen=True, kw_only=True):
     single: PeerRun | None = None
     loads: bool = False
     """Whether its producer can enqueue at a steady rate."""
+    keeps: bool = True
+    """Whether a job survives the worker that has taken it: only such peers set targets for latency."""
     note: str = ""

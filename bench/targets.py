@@ -88,10 +88,12 @@ SQLITE_PEERS = (
         package="huey",
         script="huey_peer.py",
         loads=True,
+        keeps=False,
         drain=PeerRun(5_000, Target(7.0)),
         single=PeerRun(2_000, Target(1.0)),
-        note="Huey: its consumer's defaults (one thread), without its log line per task; it keeps no history. It "
-        "polls every 0.1 s and, after a longer idle time, less often (up to 10 s).",
+        note="Huey: its consumer's defaults (one thread), without its log line per task; it keeps no history, and "
+        "a job that a dying worker has taken is lost. It polls every 0.1 s and, after a longer idle time, less often "
+        "(up to 10 s).",
     ),
     _DBOS,
 )
@@ -217,6 +219,7 @@ REDIS_PEERS = (
         package="huey",
         script="huey_peer.py",
         loads=True,
+        keeps=False,
         drain=PeerRun(20_000, _AHEAD),
         single=PeerRun(2_000, Target(0.9)),
         note="Huey: RedisHuey, its consumer's defaults (one thread, blocking pop), without its log line per task. It "

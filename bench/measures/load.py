@@ -61,7 +61,7 @@ def measure(context: BenchContext) -> Section:
             *idle.notes,
             "Under load, each job is enqueued at a fixed time, even if the jobs before it are late. Every producer "
             f"is a process. With {FEW} samples or fewer the worst is shown instead of p99. Samples of each round: "
-            f"{samples}.",
+            f"{samples}. The target is the best peer that does not lose the jobs of a dying worker.",
         ],
     )
 
@@ -119,7 +119,8 @@ def _rows(load: Load, ours: LoadRounds, theirs: list[tuple[Peer, LoadRounds]]) -
     for peer, found in theirs:
         bases = [_base(peer, found, found.median), _base(peer, found, found.worst)]
         both = zip(rows[:2], bases, strict=True)
-        rows += [msgspec.structs.replace(row, base=base, target=SERVED) for row, base in both]
+        target = SERVED if peer.entry.keeps else None
+        rows += [msgspec.structs.replace(row, base=base, target=target) for row, base in both]
     return rows
 
 

@@ -36,8 +36,8 @@ class Report(msgspec.Struct, frozen=True):
 
     def merged(self, newer: "Report") -> "Report":
         """Newer sections replace those of the same name and store; the others stay."""
-        place = {_key(each): each for each in self.results}
-        return Report(list({**place, **{_key(each): each for each in newer.results}}.values()))
+        older = {_key(each): each for each in self.results}
+        return Report(list({**older, **{_key(each): each for each in newer.results}}.values()))
 
 
 def _key(result: SectionResult) -> tuple[str, str]:

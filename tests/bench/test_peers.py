@@ -32,7 +32,7 @@ def test_without_a_python_for_them_peers_are_not_run() -> None:
 
 
 def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert find_peers((HUEY,), tmp_path)[0].skip_reason == f"not run: there is no {tmp_path / 'huey'}"
+    assert find_peers((HUEY,), tmp_path)[0].skip_reason == "not run: no environment huey"
 
 
 def test_a_peer_that_cannot_be_imported_is_not_run(tmp_path: Path) -> None:

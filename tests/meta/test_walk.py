@@ -1,4 +1,4 @@
-"""docs/walk.md: every link leads to the function it names, and the walk stays short."""
+"""docs/walk.md and docs/walk-limits.md: every link leads to what it names, and the walk of a job stays short."""
 
 import ast
 import re
@@ -7,13 +7,13 @@ import pytest
 
 from tests.meta.tree import ROOT
 
-PAGE = ROOT / "docs" / "walk.md"
+PAGES = [ROOT / "docs" / name for name in ("walk.md", "walk-limits.md")]
 LINK = re.compile(r"\[([\w.]+)\]\(\.\./(src/[\w/.]+)(?:#(\w+))?\)")
-LINKS = [(name, path, part) for name, path, part in LINK.findall(PAGE.read_text().replace("\n   ", " "))]
+LINKS, LIMITED = (LINK.findall(page.read_text().replace("\n   ", " ")) for page in PAGES)
 MAX_FILES = 35
 
 
-@pytest.mark.parametrize(("name", "path", "part"), LINKS, ids=lambda each: str(each).rpartition("/")[2])
+@pytest.mark.parametrize(("name", "path", "part"), [*LINKS, *LIMITED], ids=lambda each: str(each).rpartition("/")[2])
 def test_a_link_leads_to_what_it_names(name: str, path: str, part: str) -> None:
     text = (ROOT / path).read_text()
     if path.endswith(".sql"):
