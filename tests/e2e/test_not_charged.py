@@ -13,7 +13,8 @@ def test_where_no_process_can_be_started_for_a_job_it_waits_and_is_charged_with_
     runner = worker.runner()
     before = resource.prlimit(runner, resource.RLIMIT_NOFILE)
     taken = max(int(each.name) for each in Path(f"/proc/{runner}/fd").iterdir())
-    resource.prlimit(runner, resource.RLIMIT_NOFILE, (taken + 1, before[1]))
+    # One is left: a claim opens a lock file.
+    resource.prlimit(runner, resource.RLIMIT_NOFILE, (taken + 2, before[1]))
     id_ = den.enqueue_one("process.quick", {"max_attempts": 1}, what="")
     until(lambda: den.job(id_).requeues or den.job(id_).status == "dead", "it is requeued")
     resource.prlimit(runner, resource.RLIMIT_NOFILE, before)
