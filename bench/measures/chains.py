@@ -95,7 +95,7 @@ def _section(context: BenchContext, rows: list[Row]) -> Section:
         charts=[bars("Jobs per second, durably completed", rows)],
         notes=[
             "`windlass worker --until-empty` with default settings, from the first claim to the last completion, as "
-            "the store recorded them. All chains are enqueued before, so many of them run at the same time.",
+            "the store recorded them. All chains are enqueued before, and hundreds of them run at the same time.",
             "Results taken: each link gets the result of the link before it.",
         ],
     )
